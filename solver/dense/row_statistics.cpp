@@ -46,6 +46,12 @@ double robust_factor(const Linearization& all, std::size_t n, std::size_t rows, 
   return K * K * (2 * all.cost / dof) / (mean * mean);
 }
 
+// Returns true if the pull of a row falls again once its residual is beyond the scale.
+bool redescends(const Loss& loss) {
+  const Loss::Kind kind = loss.kind();
+  return kind == Loss::Kind::tukey || kind == Loss::Kind::cauchy || kind == Loss::Kind::arctan;
+}
+
 // Integrates by Simpson's rule.
 template <class F>
 double integral(F f, double from, double to) {
@@ -117,6 +123,9 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   }
   if (error_by_differences(all, judged.certificate, evaluator.residuals()) > kStandardErrorsUnknown)
     return out;
+  const auto rank = static_cast<std::size_t>(judged.certificate.rank);
+  out.too_few_within = redescends(form.loss) && out.beyond > 0 && evaluator.residuals() - out.beyond <= rank;
+  if (out.too_few_within) return out;
   if (!at_bound.empty()) expand(face, judged);
   const double factor = !robust ? 1
                         : absolute_sigma

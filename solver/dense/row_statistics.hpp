@@ -20,6 +20,10 @@ struct RowStatistics {
   Matrix covariance;
   double rss = 0;          // Σ r² of the weighted residuals; for counts Pearson's Σ (f - y)²/f
   std::size_t beyond = 0;  // rows with |r| above the scale of a robust loss
+  // The loss gives rows beyond its scale ever less weight, and no more rows are within it than the rank of J.
+  // Some curve goes through so few rows whatever they are, so their residuals say nothing about errors: the
+  // covariance is NaN.
+  bool too_few_within = false;
 };
 
 // Computes the statistics. `rows` have `form` with for_covariance. `x` holds the free parameters; the

@@ -143,23 +143,29 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
   }
 }
 
-// Returns the names of parameters that are undetermined only because the rows that would determine them lie
-// beyond the scale of the loss, where its slope is 0.
-std::vector<std::string> beyond_the_loss(const Curve& curve, const MinimizerResult& minimum,
-                                         const RowStatistics& of_rows) {
+// Returns the message of an end at which too many rows lie beyond the scale of the loss, otherwise an empty
+// text: too few rows are within it, or some parameters are undetermined only because the rows that would
+// determine them lie beyond, where the slope of the loss is 0.
+std::string message_of_beyond(const Curve& curve, const MinimizerResult& minimum,
+                              const RowStatistics& of_rows) {
   const Certificate& c = minimum.summary.certificate;
   std::vector<std::string> names;
-  if (c.verdict != Verdict::rank_deficient || of_rows.beyond == 0) return names;
+  if (c.verdict != Verdict::rank_deficient || of_rows.beyond == 0)
+    return message_of_too_few(of_rows, curve.data->rows(), curve.form.loss);
   for (const int k : c.confounded) {
     const auto j = static_cast<std::size_t>(k);
     if (std::isfinite(of_rows.covariance(j, j)))
       names.push_back(curve.names[static_cast<std::size_t>(curve.free[j])]);
   }
-  return names;
+  if (names.empty()) return message_of_too_few(of_rows, curve.data->rows(), curve.form.loss);
+  return fmt::format(
+      "no usable minimum: every row that would determine {} lies beyond the scale of the loss, "
+      "{:g}. Give other starting values, or a larger scale",
+      fmt::join(names, ", "), curve.form.loss.scale());
 }
 
-// Fills the statistics of the fit. Returns the parameters for which beyond_the_loss() raises a doubt.
-std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
+// Fills the statistics of the fit. Returns message_of_beyond().
+std::string finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
   const bool usable = minimum.summary.termination != Termination::failure &&
                       (!curve.free.empty() || curve.form.loss.is_robust());
   const bool wanted = !curve.form.loss.is_linear();
@@ -184,7 +190,7 @@ std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& 
   fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr,
                   curve.options.absolute_sigma, total, log_variances);
   propagate_to_ties(curve, fit);
-  return beyond_the_loss(curve, minimum, of_rows);
+  return message_of_beyond(curve, minimum, of_rows);
 }
 
 FitResult at_start(const Curve& curve) {
@@ -278,15 +284,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   curve.survey->run();  // if no pass over all rows was made
   take_parameters(curve, minimum, fit);
-  const std::vector<std::string> beyond = finish_statistics(curve, minimum, fit);
+  std::string beyond = finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
-  if (fit.success() && !beyond.empty()) {
-    withdraw(fit.summary,
-             fmt::format("no usable minimum: every row that would determine {} lies beyond the scale of the "
-                         "loss, {:g}. Give other starting values, or a larger scale",
-                         fmt::join(beyond, ", "), curve.form.loss.scale()),
-             kDoubtfulEnd);
-  }
+  if (fit.success() && !beyond.empty()) withdraw(fit.summary, std::move(beyond), kDoubtfulEnd);
   withdraw_hidden(
       fit, minimum.by_twofold,
       [&] {

@@ -142,6 +142,15 @@ std::vector<std::string> warnings_of(const WarnedEnd& end) {
   return out;
 }
 
+std::string message_of_too_few(const RowStatistics& of_rows, std::size_t rows, const Loss& loss) {
+  if (!of_rows.too_few_within) return {};
+  return fmt::format(
+      "no usable minimum: only {} of {} rows are within the scale of the loss, {:g}. The model can go "
+      "through so few rows whatever they are, so they determine neither the parameters nor their errors. "
+      "Give other starting values, or a larger scale",
+      rows - of_rows.beyond, rows, loss.scale());
+}
+
 double FitResult::correlation(std::size_t i, std::size_t j) const {
   const double product = standard_errors[i] * standard_errors[j];
   if (i == j && covariance(i, i) > 0 && std::isfinite(product)) return 1;  // exactly, without rounding

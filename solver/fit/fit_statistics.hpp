@@ -59,6 +59,10 @@ struct WarnedEnd {
 WarnedEnd end_of(const Certificate& certificate, std::span<const int> free);
 std::vector<std::string> warnings_of(const WarnedEnd& end);
 
+// Returns the message of a fit in which no more rows are within the scale of the loss than parameters are
+// determined (RowStatistics::too_few_within), otherwise an empty text.
+std::string message_of_too_few(const RowStatistics& of_rows, std::size_t rows, const Loss& loss);
+
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
 // of the model, in the minimizer's order. `of_rows` is null unless the loss is nonlinear. `total` is the sum
 // of squares about the mean or, for counts, the deviance of a constant. `log_variances` is Σ ln of the rows'

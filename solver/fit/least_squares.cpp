@@ -7,6 +7,7 @@
 #include "dense/row_statistics.hpp"
 #include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/fit_statistics.hpp"
 #include "fit/reads_beyond.hpp"
 #include "fit/solve.hpp"
 #include "start/multi_start.hpp"
@@ -45,9 +46,12 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.loss = options.loss;
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
-      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options,
-                                      minimum.summary.certificate.at_bound, minimum.extrapolated)
-                           .covariance;
+      const RowStatistics of_rows =
+          row_statistics(*rows_of(form), form, out.x, false, options, minimum.summary.certificate.at_bound,
+                         minimum.extrapolated);
+      out.covariance = of_rows.covariance;
+      if (is_success(minimum.summary.verdict) && of_rows.too_few_within)
+        withdraw(minimum.summary, message_of_too_few(of_rows, rows, options.loss), kDoubtfulEnd);
     }
   } else if (minimum.covariance.rows() == n) {
     for (std::size_t i = 0; i < n; ++i) {

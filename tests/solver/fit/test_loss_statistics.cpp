@@ -4,6 +4,8 @@
 #include "messages.hpp"
 #include "outliers.hpp"
 
+#include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -255,4 +257,41 @@ TEST_CASE("a parameter whose rows all lie beyond the scale of tukey's loss has n
   CHECK(std::isnan(fit.standard_errors[0]));
   CHECK(std::isnan(fit.covariance(0, 1)));
   CHECK(fit.standard_errors[1] == doctest::Approx(0.03).epsilon(0.5));
+}
+
+TEST_CASE(
+    "a curve that only goes through as many rows as it has parameters has no errors under tukey's loss") {
+  // A parabola through the first three rows; the others are beyond the scale.
+  const std::vector<double> x{0, 0.8, 1.6, 2.4, 3.2, 4}, y{1.204, 1.352, 1.874, -0.385, 1.083, 0.178};
+  FitOptions options;
+  options.loss = Loss::tukey(0.2);
+  const FitResult fit = curve_fit("a+b*x+c*x^2", x, y, NamedValues(), options);
+  CHECK_FALSE(fit.success());
+  CHECK(fit.summary.message.find("only 3 of 6 rows are within the scale of the loss, 0.2") !=
+        std::string::npos);
+  for (const double error : fit.standard_errors) CHECK(std::isnan(error));
+  const BatchResult batch =
+      curve_fit_batch("a+b*x+c*x^2", ColumnPerFit(x), ColumnPerFit(std::vector{Column(y)}), Matrix(1, 3, 1.0),
+                      BatchOptions(options));
+  CHECK_FALSE(batch.success());
+  CHECK(std::isnan(batch.standard_errors(0, 0)));
+  const GroupsResult groups = curve_fit_groups("a+b*x+c*x^2", x, y, std::vector<double>(6, 1.0),
+                                               NamedValues(), GroupOptions(options));
+  CHECK(groups.succeeded == 0);
+  LeastSquaresOptions of_function;
+  of_function.loss = options.loss;
+  const auto residuals = [&](const std::vector<double>& p) {
+    std::vector<double> r;
+    for (std::size_t i = 0; i < 6; ++i) r.push_back(p[0] + x[i] * (p[1] + x[i] * p[2]) - y[i]);
+    return r;
+  };
+  const LeastSquaresResult one = least_squares(residuals, fit.parameters, of_function);
+  CHECK_FALSE(one.success());
+  CHECK(std::isnan(one.standard_errors[0]));
+  // A fourth row within the scale leaves a degree of freedom.
+  std::vector<double> more = y;
+  more[3] = fit.parameters[0] + 2.4 * (fit.parameters[1] + 2.4 * fit.parameters[2]) + 0.05;
+  const FitResult sound = curve_fit("a+b*x+c*x^2", x, more, NamedValues(), options);
+  CHECK(sound.success());
+  CHECK(sound.standard_errors[0] > 1e-3);
 }
