@@ -110,8 +110,39 @@ def test_a_start_that_is_infinite_or_outside_the_bounds_is_named_with_its_fit(mo
 
 @every_kind
 def test_warnings_of_fits_with_success_are_those_of_a_fit_alone(model):
-    options = dict(p0=START, loss="tukey", f_scale=1e-5)
+    options = dict(p0=START, loss="tukey", f_scale=5e-3)
     many = nf.fit_many(model, X, data()[7:10], **options)
     assert many.success.any()
     for fit in np.flatnonzero(many.success):
         assert any(w.startswith(f"fit {fit}: ") and "beyond the scale of the loss" in w for w in many.warnings)
+
+
+@every_kind
+@pytest.mark.parametrize("fits", [40, 3])
+def test_a_curve_worse_than_a_constant_has_a_warning(model, fits):
+    rising = 5 + X + 0.1 * np.cos(70 * X) + np.linspace(0, 1, fits)[:, None]
+    many = nf.fit_many(model, X, rising, p0=START, fixed={"c": 0.0, "b": 1.0})
+    assert many.success.all()
+    alone = nf.fit(model, X, rising[0], p0=START, fixed={"c": 0.0, "b": 1.0})
+    assert any("R² is below 0" in w for w in alone.warnings)
+    assert sum("R² is below 0" in w for w in many.warnings) == fits
+
+
+def test_few_rows_within_the_scale_of_tukeys_loss_are_no_success():
+    x = [0, 0.8, 1.6, 2.4, 3.2, 4]
+    y = [1.204, 1.352, 1.874, -0.385, 1.083, 0.178]
+    fit = nf.fit("a+b*x+c*x^2", x, y, loss="tukey", f_scale=0.2)
+    assert not fit.success and "only 3 of 6 rows are within the scale" in fit.message
+    assert not nf.fit_many("a+b*x+c*x^2", x, [y], loss="tukey", f_scale=0.2).success.any()
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_polynomial_through_as_many_points_as_parameters_is_certified(degree):
+    model = "+".join(["a", "b*x", "c*x^2", "d*x^3"][: degree + 1])
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        x = random.choice(np.arange(-99, 100), degree + 1, replace=False) / 10
+        y = random.integers(-50, 51, degree + 1) / 10
+        assert nf.fit(model, x, y).success
+        basis = np.vander(x, increasing=True)
+        assert nf.least_squares(lambda p: basis @ p - y, np.ones(degree + 1)).success
