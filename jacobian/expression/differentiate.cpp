@@ -23,6 +23,7 @@ class Forward {
     for (const auto& list : dependents_) {
       for (const NodeId id : list) ++seen_[id];
     }
+    growth_.emplace(graph, count, varies_, [this](NodeId id) { return id < seen_.size() && seen_[id] > 0; });
   }
 
   // Calls use(i, derivative of roots[i] by the leaf) for each root.
@@ -59,20 +60,43 @@ class Forward {
       const Partial partial = partial_derivative(g_, id, i, varies_);
       const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
                                            : products_.product(tangents[i], partial.node);
-      // The function max(x-t, 0)^n has no slope before t. There `whole` would be 0 times infinity.
-      const bool vanishes = i == 0 && varies_(tangents[i]) && is_steep_at_zero(g_, id);
-      sum = g_.add(sum, vanishes ? g_.make(Op::select, tangents[i], whole, zero_) : whole);
+      sum = g_.add(sum, within(id, i, tangents[i], partial, whole));
     }
     return sum;
+  }
+
+  // Returns `whole`, which is the tangent of an operand times the partial derivative by it, or 0 where one of
+  // them is 0 and the other may be infinite.
+  NodeId within(NodeId id, int which, NodeId tangent, const Partial& partial, NodeId whole) {
+    // The function max(x-t, 0)^n has no slope before t.
+    const bool steep = which == 0 && varies_(tangent) && is_steep_at_zero(g_, id);
+    if (steep) return g_.make(Op::select, tangent, whole, zero_);
+    const Op op = g_[id].op;
+    if (op == Op::sinh || op == Op::cosh || !growth_->saturates(g_, id, varies_)) return whole;
+    const NodeId small = op == Op::exp || op == Op::pow ? id : partial.node;
+    return g_.make(Op::select, small, whole, zero_);
   }
 
   // Returns the tangent of w: w times its relative change, which is the sum of these parts.
   NodeId change_of(NodeId w, const std::vector<RelativeChange>& changes) {
     NodeId bounded = zero_, sum = zero_;
     for (const RelativeChange& part : changes) {
-      const NodeId change = products_.product(part.factor, tangents_[part.operand]);
-      if (!part.growing) bounded = g_.add(bounded, change);
-      else sum = g_.add(sum, products_.product(product_with_growing(g_, w, *part.growing), change));
+      const NodeId tangent = tangents_[part.operand];
+      if (tangent == zero_) continue;
+      const bool grows = growth_->of(part.operand);
+      if (!part.growing && !grows) {
+        bounded = g_.add(bounded, products_.product(part.factor, tangent));
+        continue;
+      }
+      // A factor that is the same in every row is left out of the choice, so that several parts share one.
+      const bool inside = varies_(part.factor);
+      const NodeId share = inside ? products_.product(w, part.factor) : w;
+      const NodeId rest = inside ? tangent : products_.product(part.factor, tangent);
+      const NodeId growing = !part.growing ? rest
+                             : grows       ? products_.product(*part.growing, rest)
+                                           : *part.growing;
+      const NodeId change = product_with_growing(g_, share, growing);
+      sum = g_.add(sum, grows ? change : products_.product(change, rest));
     }
     return g_.add(products_.product(w, bounded), sum);
   }
@@ -93,6 +117,7 @@ class Forward {
   std::vector<NodeId> tangents_;
   const Dependents& dependents_;
   std::vector<std::uint32_t> seen_;  // for each node, the number of leaves that it depends on
+  std::optional<Growth> growth_;
   // Returns true if a node depends on the current leaf. Newer nodes belong to derivatives and do not count.
   IsActive active_ = [this](NodeId id) { return id < tangents_.size() && tangents_[id] != zero_; };
 };
@@ -173,6 +198,10 @@ class Adjoint {
     };
     for (const RelativeChange& part : changes) {
       if (!active_[part.operand]) continue;
+      if (part.growing && varies_(part.factor)) {
+        give(part.operand, product_with_growing(g_, products_.product(down(w), part.factor), *part.growing));
+        continue;
+      }
       const NodeId whole = part.growing ? product_with_growing(g_, w, *part.growing) : w;
       give(part.operand, products_.product(down(whole), part.factor));
     }
@@ -201,17 +230,19 @@ std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const No
   return result;
 }
 
-// Returns true if only the forward form is right: the graph branches, or needs_tangents() holds for some
-// node. A branch that is not taken may have an infinite derivative, which the adjoint form would multiply by
-// 0.
+// Returns true if only the forward form is right: the graph branches, needs_tangents() holds for some node,
+// or an exponential has an argument that grows (see Growth). A branch that is not taken, or an argument where
+// the exponential is 0, may have an infinite derivative, which the adjoint form would multiply by 0.
 bool only_forward(const Graph& graph, std::span<const NodeId> leaves) {
   const auto count = static_cast<NodeId>(graph.size());
   const std::vector<std::uint8_t> active = active_nodes(graph, count, leaves);
   const auto is_active = [&](NodeId node) { return active[node] != 0; };
   Variation varies(graph);
+  const Growth growth(graph, count, varies, is_active);
   for (NodeId id = 0; id < count; ++id) {
     const Op op = graph[id].op;
     if (op == Op::select || op == Op::min || op == Op::max) return true;
+    if (active[id] && growth.saturates(graph, id, varies)) return true;
     if (needs_tangents(graph, id, varies, is_active)) return true;
   }
   return false;

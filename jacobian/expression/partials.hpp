@@ -4,6 +4,7 @@
 
 #include <nlsq/graph.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -33,8 +34,8 @@ class Variation {
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
 
 // This is one part of the relative change of a node f. The derivative by the operand is f * factor * growing.
-// `factor` stays finite. `growing` may become infinite where f or 1/f is 0; if it has no value, it counts as
-// 1.
+// `growing` may become infinite where f * factor is 0, and the product is then 0; if it has no value, it
+// counts as 1.
 struct RelativeChange {
   NodeId operand = 0, factor = 0;
   std::optional<NodeId> growing = {};
@@ -50,8 +51,9 @@ using IsActive = std::function<bool(NodeId)>;
 std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& varies,
                                              const IsActive& active);
 
-// Returns the same for a denominator, which may also be b = c + s e^u, c - s e^u or c + B^p with a constant
-// c, or expm1(u). Where b overflows, the quotient is 0, and so are its derivatives.
+// Returns the same for a denominator b. It may also be c + s e^u, c - s e^u or c + B^p with a constant c, a
+// sum with another exponential, expm1(u), cosh(u), sinh(u), or a product of these and other factors. e^u may
+// be v^u. Where b overflows, the quotient is 0, and so are its derivatives.
 std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Variation& varies,
                                                    const IsActive& active);
 
@@ -65,6 +67,22 @@ bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsAc
 
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);
+
+// Finds the operands u whose derivatives may be infinite where an exponential such as e^u is 0 or constant,
+// as that of -b/x is at x = 0. The derivative of e^u is 0 there, because e^u falls faster than any power of u
+// rises. That does not hold for e^(b log(x - t)), which is a power of x - t, so such u are not found.
+class Growth {
+ public:
+  // Looks at the first `count` nodes.
+  Growth(const Graph& graph, std::size_t count, Variation& varies, const IsActive& active);
+  bool of(NodeId u) const { return u < grows_.size() && grows_[u] != 0; }
+  // Returns true if the node is an exponential, or tends to a constant as fast as one, and of() holds for its
+  // argument.
+  bool saturates(const Graph& graph, NodeId id, Variation& varies) const;
+
+ private:
+  std::vector<std::uint8_t> grows_;
+};
 
 // Forms products and quotients of derivatives. Derivatives need not keep the user's order of operations, so
 // they can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and
