@@ -166,7 +166,9 @@ class BatchTask {
       return;
     }
     if (why.empty() && minimum.lost_parameters && is_constant(batch_.y[f])) why = message_of_constant();
-    note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
+    if (why.empty())
+      why = message_of_end(minimum, evaluator, rows, names_at(batch_.model.names, batch_.free));
+    note_end(f, std::move(why));
   }
 
   const Batch& batch_;

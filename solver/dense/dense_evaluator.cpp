@@ -135,7 +135,12 @@ RowSizes DenseEvaluator::sizes(std::span<const double> x) {
     for (std::size_t i = 0; i < range.count; ++i) {
       for (std::size_t j = 0; j <= n; ++j) {
         const double size = std::fabs(columns[j][i]);
-        if (!std::isfinite(size)) return {.finite = false, .row = range.first + i, .largest = size};
+        if (!std::isfinite(size)) {
+          return {.finite = false,
+                  .row = range.first + i,
+                  .largest = size,
+                  .largest_column = std::isfinite(columns[n][i]) ? j : n};
+        }
         largest[j] = std::max(largest[j], size);
         if (size <= out.largest) continue;
         out.largest = size;

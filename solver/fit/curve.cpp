@@ -261,7 +261,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                          for (int k = 0; k < curve.predictors; ++k)
                            add_usual_numbers(Column(*curve.data, k), numbers);
                          return numbers;
-                       }};
+                       },
+                       names_at(curve.names, curve.free)};
   const SolveFunction solve_one = [&](const SolveRequest& from) {
     return solve_from_better_start(curve, linear, from, solve_from);
   };

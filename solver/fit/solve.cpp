@@ -373,7 +373,7 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};
   Summary& s = best.summary;
-  s.message = message_of_end(best, evaluator, request.rows);
+  s.message = message_of_end(best, evaluator, request.rows, request.names);
   s.kernel = kernels().name;
   s.precision.policy = request.options.precision->to_string();
   s.precision.counters = evaluator.counters();

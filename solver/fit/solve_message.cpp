@@ -28,12 +28,23 @@ std::pair<std::string, const char*> extreme(std::span<const double> x, std::size
             "model with its logarithm."};
 }
 
-std::string failure_message(std::span<const double> x, const RowSizes& sizes) {
-  if (!sizes.finite) {
+std::string failure_message(std::span<const double> x, const RowSizes& sizes,
+                            std::span<const std::string> names) {
+  if (!sizes.finite && sizes.largest_column == x.size()) {
     return fmt::format(
-        "the residual of row {} is not finite at the starting values, or a derivative of it; parameters are "
-        "unchanged. Start where the model is defined, or leave the row out.",
+        "the residual of row {} is not finite at the starting values; parameters are unchanged. Start where "
+        "the "
+        "model is defined, or leave the row out.",
         sizes.row);
+  }
+  if (!sizes.finite) {
+    const std::size_t j = sizes.largest_column;
+    return fmt::format(
+        "the residual of row {} is finite at the starting values, but not its derivative by {} (here "
+        "{:.6g}); "
+        "parameters are unchanged. Start elsewhere, leave the row out, or write the value there as a case of "
+        "its own, as in if(x > 0, ..., 0).",
+        sizes.row, names.empty() ? fmt::format("parameter {}", j + 1) : names[j], x[j]);
   }
   constexpr double kOrdinary = 1e140;  // the squares of even a trillion of these are finite
   if (sizes.largest < kOrdinary) {
@@ -89,10 +100,10 @@ std::string held_message(const Certificate& c) {
 }
 
 // Returns the message. `sizes` are those of the rows at x, for a failed start or underflowing squares.
-std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
-                       const RowSizes& sizes) {
+std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const RowSizes& sizes,
+                       std::span<const std::string> names) {
   const Summary& s = result.summary;
-  if (s.termination == Termination::failure) return failure_message(result.x, sizes);
+  if (s.termination == Termination::failure) return failure_message(result.x, sizes, names);
   if (s.certificate.wrong_column >= 0) {
     return fmt::format(
         "the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off "
@@ -146,11 +157,12 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
 
 }  // namespace
 
-std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows) {
+std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows,
+                           std::span<const std::string> names) {
   RowSizes sizes;
   if (end.summary.termination == Termination::failure || end.underflow) sizes = evaluator.sizes(end.x);
   end.summary.evaluator = rows.kind();
-  return message_of(end, evaluator, sizes);
+  return message_of(end, evaluator, sizes, names);
 }
 
 }  // namespace nlsq::inline v0
