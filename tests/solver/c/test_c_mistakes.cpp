@@ -15,7 +15,8 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
   std::vector<double> x(rows), y(fits * rows);
   for (std::size_t i = 0; i < fits * rows; ++i) {
     x[i % rows] = 0.3 * static_cast<double>(i % rows);
-    y[i] = 2 * std::exp(-0.7 * x[i % rows]) + 0.5;
+    // Exact data would have a warning of their own.
+    y[i] = 2 * std::exp(-0.7 * x[i % rows]) + 0.5 + 1e-6 * std::sin(7.0 * static_cast<double>(i));
   }
   const nlsq_batch_column cx{nlsq_column_of(x.data(), rows), 0};
   const nlsq_batch_column cy{nlsq_column_of(y.data(), rows), rows * sizeof(double)};
@@ -35,7 +36,7 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
                                    nullptr, &result) == NLSQ_OK);
       CHECK(array(result, "success") == std::vector<double>{1, 0, 1});
       CHECK(array(result, "verdict")[1] == NLSQ_FAILED);
-      CHECK(array(result, "parameters")[0] == doctest::Approx(2).epsilon(1e-6));
+      CHECK(array(result, "parameters")[0] == doctest::Approx(2).epsilon(1e-5));
       CHECK(text(result, "messages") == text(result, "warnings"));
       CHECK(text(result, "warnings") ==
             "fit 1: " + std::to_string(left) +
