@@ -51,40 +51,51 @@ class Forward {
       case Op::max: return g_.make(Op::select, g_.make(Op::less, f.a, f.b), db, da);
       default: break;
     }
+    const auto changes = relative_changes(g_, id, varies_, active_);
+    const bool vanishes = da != zero_ && base_may_vanish(g_, id, varies_);
+    if (!changes.empty() && !vanishes) return change_of(id, changes);
     NodeId sum = zero_;
-    if (const auto changes = relative_changes(g_, id, varies_, active_); !changes.empty())
-      return change_of(id, changes);
     const NodeId tangents[] = {da, db};
     for (int i = 0; i < arity(f.op); ++i) {
-      if (tangents[i] == zero_) continue;
-      const Partial partial = partial_derivative(g_, id, i, varies_);
-      const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
-                                           : products_.product(tangents[i], partial.node);
-      sum = g_.add(sum, within(id, i, tangents[i], partial, whole));
+      if (tangents[i] != zero_) sum = g_.add(sum, change_by_operand(id, i, tangents[i], shared));
     }
-    return sum;
+    return changes.empty() ? sum : g_.make(Op::select, f.a, change_of(id, changes), sum);
   }
 
-  // Returns `whole`, which is the tangent of an operand times the partial derivative by it, or 0 where one of
-  // them is 0 and the other may be infinite.
-  NodeId within(NodeId id, int which, NodeId tangent, const Partial& partial, NodeId whole) {
+  // Returns the tangent of an operand times the partial derivative by it, or 0 where one of them is 0 and the
+  // other may be infinite.
+  NodeId change_by_operand(NodeId id, int which, NodeId tangent, bool shared) {
+    Partial partial = partial_derivative(g_, id, which, varies_);
     // The function max(x-t, 0)^n has no slope before t.
     const bool steep = which == 0 && varies_(tangent) && is_steep_at_zero(g_, id);
-    if (steep) return g_.make(Op::select, tangent, whole, zero_);
-    const Op op = g_[id].op;
-    if (op == Op::sinh || op == Op::cosh || !growth_->saturates(g_, id, varies_)) return whole;
-    const NodeId small = op == Op::exp || op == Op::pow ? id : partial.node;
-    return g_.make(Op::select, small, whole, zero_);
+    if (growth_->saturates(g_, id, varies_)) {
+      const Node f = g_[id];
+      if (f.op != Op::pow || which == 1) {
+        tangent = in_exponent(f.op == Op::pow ? f.b : f.a, tangent);
+      } else {
+        const NodeId lowered = g_.make(Op::pow, f.a, g_.sub(f.b, g_.constant(1)));
+        partial.node = g_.make(Op::select, lowered, g_.mul(f.b, lowered), zero_);
+      }
+    }
+    const NodeId whole = partial.divides ? products_.quotient(tangent, partial.node, shared)
+                                         : products_.product(tangent, partial.node);
+    return steep ? g_.make(Op::select, tangent, whole, zero_) : whole;
+  }
+
+  // Returns the tangent of the argument of an exponential (see tangent_of_exponent).
+  NodeId in_exponent(NodeId u, NodeId tangent) {
+    const bool grows = growth_->of(u) && varies_(tangent);
+    return grows ? tangent_of_exponent(g_, u, tangent, varies_) : tangent;
   }
 
   // Returns the tangent of w: w times its relative change, which is the sum of these parts.
   NodeId change_of(NodeId w, const std::vector<RelativeChange>& changes) {
     NodeId bounded = zero_, sum = zero_;
     for (const RelativeChange& part : changes) {
-      const NodeId tangent = tangents_[part.operand];
+      NodeId tangent = tangents_[part.operand];
       if (tangent == zero_) continue;
-      const bool grows = growth_->of(part.operand);
-      if (!part.growing && !grows) {
+      if (part.is_exponent) tangent = in_exponent(part.operand, tangent);
+      if (!part.growing) {
         bounded = g_.add(bounded, products_.product(part.factor, tangent));
         continue;
       }
@@ -92,11 +103,7 @@ class Forward {
       const bool inside = varies_(part.factor);
       const NodeId share = inside ? products_.product(w, part.factor) : w;
       const NodeId rest = inside ? tangent : products_.product(part.factor, tangent);
-      const NodeId growing = !part.growing ? rest
-                             : grows       ? products_.product(*part.growing, rest)
-                                           : *part.growing;
-      const NodeId change = product_with_growing(g_, share, growing);
-      sum = g_.add(sum, grows ? change : products_.product(change, rest));
+      sum = g_.add(sum, products_.product(product_with_growing(g_, share, *part.growing), rest));
     }
     return g_.add(products_.product(w, bounded), sum);
   }

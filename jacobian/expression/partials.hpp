@@ -35,14 +35,28 @@ Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& vari
 
 // This is one part of the relative change of a node f. The derivative by the operand is f * factor * growing.
 // `growing` may become infinite where f * factor is 0, and the product is then 0; if it has no value, it
-// counts as 1.
+// counts as 1. `is_exponent` is true if f tends to a constant or to 0 exponentially where the operand becomes
+// infinite, so that the derivative is 0 there.
 struct RelativeChange {
   NodeId operand = 0, factor = 0;
   std::optional<NodeId> growing = {};
+  bool is_exponent = false;
 };
 
 // Returns true if a node depends on a leaf by which derivatives are taken.
 using IsActive = std::function<bool(NodeId)>;
+
+// This is a factor or divisor of a product.
+struct Factor {
+  NodeId node;
+  bool divides;
+};
+
+bool is_product(const Graph& graph, NodeId id);
+
+// Adds the factors of a product that are the same in every row. Returns false if another factor is active.
+bool add_factors(const Graph& graph, Factor of, Variation& varies, const IsActive& active,
+                 std::vector<Factor>& out);
 
 // Returns the parts for nodes whose usual derivative multiplies 0 by infinity. Such nodes are f = B^p where B
 // is like b below, as in (1 + q e^(-kx))^(-1/nu), f = e^u where u has a term s e^v, as in exp(-b e^(-cx)),
@@ -60,17 +74,26 @@ std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Varia
 // Returns true if the derivative of the node by its first operand is infinite where that operand is 0.
 bool is_steep_at_zero(const Graph& graph, NodeId id);
 
-// Returns true if the node is a power or a root of a product that may be 0 in some rows, is_steep_at_zero()
-// holds, and relative_changes() returns nothing for it. The derivative of the product may be 0 as well, which
-// only the tangents of the forward form show.
+// Returns true for a power of c - s e^u, s e^u - c, c + s v^u, expm1(u) or sinh(u) that may be 0 in some
+// rows. There the usual rule is right. In all other rows relative_changes() is right, even where e^u
+// overflows.
+bool base_may_vanish(const Graph& graph, NodeId power, Variation& varies);
+
+// Returns true if base_may_vanish(), or if the node is a power or a root of a product that may be 0 in some
+// rows, is_steep_at_zero() holds, and relative_changes() returns nothing for it. The derivative of the base
+// may be 0 as well, which only the tangents of the forward form show.
 bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsActive& active);
 
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);
 
-// Finds the operands u whose derivatives may be infinite where an exponential such as e^u is 0 or constant,
-// as that of -b/x is at x = 0. The derivative of e^u is 0 there, because e^u falls faster than any power of u
-// rises. That does not hold for e^(b log(x - t)), which is a power of x - t, so such u are not found.
+// Returns the tangent of the argument u of an exponential such as e^u. Where u is infinite, it is 0, because
+// e^u is 0 or constant there and falls faster than any power of u rises. It is not 0 if the parameters alone
+// make it infinite, as 1/c at c = 0, which is the tangent of log(c): e^u may be a power of c.
+NodeId tangent_of_exponent(Graph& graph, NodeId u, NodeId tangent, Variation& varies);
+
+// Finds the operands u that may be infinite in some row, as -b/x is at x = 0, so that tangent_of_exponent()
+// is needed. It is not right for e^(b log(x - t)), which is a power of x - t, so such u are not found.
 class Growth {
  public:
   // Looks at the first `count` nodes.

@@ -3,72 +3,10 @@
 #include "expression/graph_walk.hpp"
 #include "expression/partials.hpp"
 
-#include <cmath>
 #include <utility>
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-// Returns true for e^u, and for v^u if v is the same in every row.
-bool is_exponential(const Graph& graph, NodeId id, Variation& varies) {
-  const Node& node = graph[id];
-  return node.op == Op::exp || (node.op == Op::pow && varies(node.b) && !varies(node.a));
-}
-
-// Adds the parts of a term `factor` * e, where e is e^u or v^u: u', or u' log v + v' u/v. A v of 0 has no
-// logarithm; its parts count as 0.
-void add_exponential(Graph& graph, NodeId e, NodeId factor, std::optional<NodeId> growing,
-                     std::vector<RelativeChange>& out) {
-  const Node f = graph[e];
-  if (f.op == Op::exp) return out.push_back({f.a, factor, growing});
-  const auto unless_zero = [&](NodeId value) {
-    return graph.make(Op::select, f.a, value, graph.constant(0));
-  };
-  out.push_back({f.b, graph.mul(factor, unless_zero(graph.make(Op::log, f.a))), growing});
-  if (graph[f.a].op == Op::constant) return;
-  const NodeId by_base = graph.mul(factor, unless_zero(graph.div(graph.constant(1), f.a)));
-  out.push_back({f.a, by_base, growing ? graph.mul(*growing, f.b) : f.b});
-}
-
-// Returns the parts of b = c + s e, c - s e, expm1(u), cosh(u) or sinh(u), where e is an exponential. For
-// those of c + s e^u these are (∂b/∂u)/b = 1 - c/b and (∂b/∂s)/b. All stay finite where b overflows.
-std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b, Variation& varies) {
-  const Node whole = graph[b];
-  const NodeId one = graph.constant(1);
-  if (whole.op == Op::expm1) return {{whole.a, graph.add(one, graph.div(one, b))}};
-  if (whole.op == Op::cosh || whole.op == Op::sinh) {
-    const NodeId ratio = graph.make(Op::tanh, whole.a);
-    return {{whole.a, whole.op == Op::cosh ? ratio : graph.div(one, ratio)}};
-  }
-  if (whole.op != Op::add && whole.op != Op::sub) return {};
-  const bool constant_first = graph[whole.a].op == Op::constant;
-  const NodeId constant = constant_first ? whole.a : whole.b, term = constant_first ? whole.b : whole.a;
-  if (graph[constant].op != Op::constant) return {};
-  const Node scaled = graph[term];
-  NodeId e = term;
-  if (scaled.op == Op::mul && !is_exponential(graph, term, varies))
-    e = is_exponential(graph, scaled.a, varies) ? scaled.a : scaled.b;
-  if (!is_exponential(graph, e, varies)) return {};
-  const double sign_of_term = whole.op == Op::sub && constant_first ? -1 : 1;
-  const double sign_of_constant = whole.op == Op::sub && !constant_first ? -1 : 1;
-  const NodeId c = graph.constant(sign_of_constant * graph[constant].value);
-  std::vector<RelativeChange> out;
-  add_exponential(graph, e, graph.sub(one, graph.div(c, b)), {}, out);
-  if (e == term) return out;
-  const NodeId scale = e == scaled.a ? scaled.b : scaled.a;
-  const NodeId signed_scale = sign_of_term < 0 ? graph.neg(scale) : scale;
-  out.push_back({scale, graph.div(graph.constant(sign_of_term), graph.add(graph.div(c, e), signed_scale))});
-  return out;
-}
-
-// This is a factor or divisor of a product.
-struct Factor {
-  NodeId node;
-  bool divides;
-};
-
-// Adds the factors of a product that are the same in every row. Returns false if another factor is active.
 bool add_factors(const Graph& graph, Factor of, Variation& varies, const IsActive& active,
                  std::vector<Factor>& out) {
   const Node node = graph[of.node];
@@ -83,6 +21,70 @@ bool add_factors(const Graph& graph, Factor of, Variation& varies, const IsActiv
 bool is_product(const Graph& graph, NodeId id) {
   const Op op = graph[id].op;
   return op == Op::mul || op == Op::div || op == Op::neg;
+}
+
+namespace {
+
+// Returns true for e^u, and for v^u if v is the same in every row.
+bool is_exponential(const Graph& graph, NodeId id, Variation& varies) {
+  const Node& node = graph[id];
+  return node.op == Op::exp || (node.op == Op::pow && varies(node.b) && !varies(node.a));
+}
+
+// Returns true for an exponential or a product with it as a factor.
+bool is_scaled_exponential(const Graph& graph, NodeId id, Variation& varies) {
+  const Node& node = graph[id];
+  return is_exponential(graph, id, varies) || (node.op == Op::mul && (is_exponential(graph, node.a, varies) ||
+                                                                      is_exponential(graph, node.b, varies)));
+}
+
+// Returns the part by u of a term `factor` * e, where e is e^u or v^u: u', or u' log v. A v of 0 has no
+// logarithm; its part counts as 0.
+RelativeChange part_by_exponent(Graph& graph, NodeId e, NodeId factor, std::optional<NodeId> growing) {
+  const Node f = graph[e];
+  if (f.op == Op::exp) return {f.a, factor, growing, true};
+  const NodeId logarithm = graph.make(Op::select, f.a, graph.make(Op::log, f.a), graph.constant(0));
+  return {f.b, graph.mul(factor, logarithm), growing, true};
+}
+
+// Adds the part by v of c + s v^u, which is u s v^(u-1) / (c + s v^u). Both sides of the fraction are divided
+// by v^(u-1), because v may be 0 and v^u may overflow.
+void add_part_by_base(Graph& graph, NodeId c, NodeId s, NodeId e, std::vector<RelativeChange>& out) {
+  const Node f = graph[e];
+  if (f.op == Op::exp || graph[f.a].op == Op::constant) return;
+  const NodeId inverse = graph.make(Op::pow, f.a, graph.sub(graph.constant(1), f.b));
+  out.push_back({f.a, graph.div(s, graph.add(graph.mul(c, inverse), graph.mul(s, f.a))), f.b});
+}
+
+// Returns the parts of b = c + s e, c - s e, expm1(u), cosh(u) or sinh(u), where e is an exponential. For
+// those of c + s e^u these are (∂b/∂u)/b = 1 - c/b and (∂b/∂s)/b. All stay finite where b overflows.
+std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b, Variation& varies) {
+  const Node whole = graph[b];
+  const NodeId one = graph.constant(1);
+  if (whole.op == Op::expm1) return {{whole.a, graph.add(one, graph.div(one, b)), {}, true}};
+  if (whole.op == Op::cosh || whole.op == Op::sinh) {
+    const NodeId ratio = graph.make(Op::tanh, whole.a);
+    return {{whole.a, whole.op == Op::cosh ? ratio : graph.div(one, ratio), {}, true}};
+  }
+  if (whole.op != Op::add && whole.op != Op::sub) return {};
+  const bool constant_first = graph[whole.a].op == Op::constant;
+  const NodeId constant = constant_first ? whole.a : whole.b, term = constant_first ? whole.b : whole.a;
+  if (graph[constant].op != Op::constant || !is_scaled_exponential(graph, term, varies)) return {};
+  const Node scaled = graph[term];
+  const NodeId e = is_exponential(graph, term, varies)       ? term
+                   : is_exponential(graph, scaled.a, varies) ? scaled.a
+                                                             : scaled.b;
+  const double sign_of_term = whole.op == Op::sub && constant_first ? -1 : 1;
+  const double sign_of_constant = whole.op == Op::sub && !constant_first ? -1 : 1;
+  const NodeId c = graph.constant(sign_of_constant * graph[constant].value);
+  std::vector<RelativeChange> out;
+  out.push_back(part_by_exponent(graph, e, graph.sub(one, graph.div(c, b)), {}));
+  const NodeId scale = e == term ? one : e == scaled.a ? scaled.b : scaled.a;
+  const NodeId signed_scale = sign_of_term < 0 ? graph.neg(scale) : scale;
+  add_part_by_base(graph, c, signed_scale, e, out);
+  if (e == term) return out;
+  out.push_back({scale, graph.div(graph.constant(sign_of_term), graph.add(graph.div(c, e), signed_scale))});
+  return out;
 }
 
 // Returns the parts of (B^p)'/B^p for the factors of a product B: p u'/u for a factor u, and -p u'/u for a
@@ -161,9 +163,9 @@ SignedNode without_neg(const Graph& graph, SignedNode of) {
 }
 
 // Adds the parts of (s e)'/b = (s' + s e'/e) e/b, where e is an exponential and `share` is e/b. Returns false
-// if the term has another form.
+// if the term has another form, or is v^u with an active v.
 bool add_term(Graph& graph, SignedNode of, const std::function<NodeId(NodeId)>& share, Variation& varies,
-              std::vector<RelativeChange>& out) {
+              const IsActive& active, std::vector<RelativeChange>& out) {
   of = without_neg(graph, of);
   std::optional<NodeId> scale;
   NodeId e = of.node;
@@ -174,10 +176,10 @@ bool add_term(Graph& graph, SignedNode of, const std::function<NodeId(NodeId)>& 
     scale = first ? term.b : term.a;
     of.negative = of.negative != (first ? a : b).negative;
   }
-  if (!is_exponential(graph, e, varies)) return false;
+  if (!is_exponential(graph, e, varies) || (graph[e].op == Op::pow && active(graph[e].a))) return false;
   const NodeId one = graph.constant(of.negative ? -1 : 1);
   const NodeId by_exponent = !scale ? one : of.negative ? graph.neg(*scale) : *scale;
-  add_exponential(graph, e, by_exponent, share(e), out);
+  out.push_back(part_by_exponent(graph, e, by_exponent, share(e)));
   if (scale) out.push_back({*scale, one, share(e)});
   return true;
 }
@@ -194,7 +196,7 @@ void add_terms(const Graph& graph, SignedNode of, int depth, std::vector<SignedN
 // Returns the parts of b'/d, where b is a sum that contains an exponential, as t + s e^v or e^v + e^w. d is 1
 // if `divisor` has no value.
 std::vector<RelativeChange> changes_of_terms(Graph& graph, NodeId b, std::optional<NodeId> divisor,
-                                             Variation& varies) {
+                                             Variation& varies, const IsActive& active) {
   const auto share = [&](NodeId e) { return divisor ? graph.div(e, *divisor) : e; };
   std::vector<SignedNode> terms;
   add_terms(graph, {b, false}, 3, terms);
@@ -202,9 +204,9 @@ std::vector<RelativeChange> changes_of_terms(Graph& graph, NodeId b, std::option
   bool any = false;
   for (const SignedNode& term : terms) {
     const NodeId one = graph.constant(term.negative ? -1 : 1);
-    if (add_term(graph, term, share, varies, out)) any = true;
+    if (add_term(graph, term, share, varies, active, out)) any = true;
     else if (divisor) out.push_back({term.node, one, share(graph.constant(1))});
-    else out.push_back({term.node, one});
+    else out.push_back({term.node, one, {}, true});
   }
   return any ? out : std::vector<RelativeChange>();
 }
@@ -217,11 +219,32 @@ bool is_steep_at_zero(const Graph& graph, NodeId id) {
   return node.op == Op::pow && !(graph[node.b].op == Op::constant && graph[node.b].value >= 1);
 }
 
+bool base_may_vanish(const Graph& graph, NodeId power, Variation& varies) {
+  const Node& f = graph[power];
+  if (f.op != Op::pow || (graph[f.b].op == Op::constant && graph[f.b].value < 0)) return false;
+  const Node& base = graph[f.a];
+  if (base.op == Op::expm1 || base.op == Op::sinh) return varies(f.a);
+  if (base.op != Op::sub && base.op != Op::add) return false;
+  const bool constant_first = graph[base.a].op == Op::constant;
+  const NodeId term = constant_first ? base.b : base.a;
+  if (!constant_first && graph[base.b].op != Op::constant) return false;
+  if (!is_scaled_exponential(graph, term, varies)) return false;
+  if (base.op == Op::sub) return true;
+  // The sum 1 + q e^(-kx) of growth curves counts as positive, which saves operations.
+  const Node& scaled = graph[term];
+  return scaled.op == Op::mul && graph[scaled.a].op != Op::exp && graph[scaled.b].op != Op::exp;
+}
+
 std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& varies,
                                              const IsActive& active) {
   const Node node = graph[f];
-  if (node.op == Op::exp) return changes_of_terms(graph, node.a, {}, varies);
-  if (node.op == Op::pow) return changes_of_power(graph, f, varies, active);
+  if (node.op == Op::exp) return changes_of_terms(graph, node.a, {}, varies, active);
+  if (node.op == Op::pow) {
+    // With a positive constant exponent the usual rule is right at a base of 0, and the power is infinite
+    // where its base is.
+    if (graph[node.b].op == Op::constant && base_may_vanish(graph, f, varies)) return {};
+    return changes_of_power(graph, f, varies, active);
+  }
   if (node.op == Op::sqrt || node.op == Op::cbrt) {
     const NodeId exponent = graph.constant(node.op == Op::sqrt ? 0.5 : 1.0 / 3);
     return changes_of_product(graph, node.a, exponent, varies, active)
@@ -233,6 +256,7 @@ std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& 
 bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsActive& active) {
   const NodeId base = graph[id].a;
   std::vector<Factor> factors;
+  if (base_may_vanish(graph, id, varies) && active(base)) return true;
   return is_steep_at_zero(graph, id) && is_product(graph, base) && varies(base) && active(base) &&
          !add_factors(graph, {base, false}, varies, active, factors);
 }
@@ -272,10 +296,15 @@ std::vector<RelativeChange> changes_of_divisor(Graph& graph, NodeId b, Variation
   if (graph[b].op == Op::neg) return changes_of_divisor(graph, graph[b].a, varies, active, depth);
   std::vector<RelativeChange> out = changes_of_sum(graph, b, varies);
   if (out.empty()) out = changes_of_raised_sum(graph, b, varies, active);
-  if (out.empty()) out = relative_changes(graph, b, varies, active);
-  if (out.empty() && is_exponential(graph, b, varies)) add_exponential(graph, b, graph.constant(1), {}, out);
+  if (out.empty())
+    out = graph[b].op == Op::pow ? changes_of_power(graph, b, varies, active)
+                                 : relative_changes(graph, b, varies, active);
+  if (out.empty() && is_exponential(graph, b, varies)) {
+    out.push_back(part_by_exponent(graph, b, graph.constant(1), {}));
+    add_part_by_base(graph, graph.constant(0), graph.constant(1), b, out);
+  }
   const Op op = graph[b].op;
-  if (out.empty() && (op == Op::add || op == Op::sub)) out = changes_of_terms(graph, b, b, varies);
+  if (out.empty() && (op == Op::add || op == Op::sub)) out = changes_of_terms(graph, b, b, varies, active);
   return out.empty() ? changes_of_factors(graph, b, varies, active, depth) : out;
 }
 
@@ -288,77 +317,6 @@ std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Varia
 
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing) {
   return graph.make(Op::select, w, graph.mul(w, growing), graph.constant(0));
-}
-
-namespace {
-
-// Returns true if the derivative of the operation may be infinite at a finite operand, or if its value may
-// be.
-bool may_be_infinite(Op op) {
-  switch (op) {
-    case Op::div:
-    case Op::pow:
-    case Op::exp:
-    case Op::expm1:
-    case Op::log:
-    case Op::log10:
-    case Op::log2:
-    case Op::log1p:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tan: return true;
-    default: return false;
-  }
-}
-
-// Returns true if the operation becomes infinite as slowly as a logarithm. The exponential of it is a power.
-bool is_logarithmic(Op op) {
-  switch (op) {
-    case Op::log:
-    case Op::log10:
-    case Op::log2:
-    case Op::log1p:
-    case Op::atanh:
-    case Op::lgamma:
-    case Op::digamma: return true;
-    default: return false;
-  }
-}
-
-}  // namespace
-
-Growth::Growth(const Graph& graph, std::size_t count, Variation& varies, const IsActive& active)
-    : grows_(count, 0) {
-  std::vector<std::uint8_t> power(count, 0);
-  std::vector<Factor> factors;
-  for (NodeId id = 0; id < count; ++id) {
-    const Node& node = graph[id];
-    const NodeId source = node.op == Op::div ? node.b : id;
-    grows_[id] = varies(source) && may_be_infinite(node.op) ? 1 : 0;
-    if (is_logarithmic(node.op) && varies(node.a) && active(node.a)) {
-      factors.clear();
-      if (!add_factors(graph, {node.a, false}, varies, active, factors)) power[id] = 1;
-    }
-    for (const NodeId operand : Operands(node)) grows_[id] |= grows_[operand], power[id] |= power[operand];
-  }
-  for (NodeId id = 0; id < count; ++id) {
-    if (power[id]) grows_[id] = 0;
-  }
-}
-
-bool Growth::saturates(const Graph& graph, NodeId id, Variation& varies) const {
-  const Node& node = graph[id];
-  switch (node.op) {
-    case Op::exp:
-    case Op::expm1:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh:
-    case Op::erf:
-    case Op::erfc: return of(node.a);
-    case Op::pow: return !varies(node.a) && of(node.b);
-    default: return false;
-  }
 }
 
 }  // namespace nlsq::inline v0
