@@ -71,10 +71,10 @@ Growth::Growth(const Graph& graph, std::size_t count, Variation& varies, const I
   bool any = false;
   for (NodeId id = 0; id < count; ++id) {
     if (power[id]) grows_[id] = 0;
-    any = any || saturates(graph, id, varies);
+    any = any || saturates(graph, id, varies) || base_may_vanish(graph, id, varies);
   }
-  // One such exponential rules out the adjoint form. The tangents of the forward form overflow more easily,
-  // so that squares count as well, as in exp(-x^2).
+  // One such exponential or power rules out the adjoint form. The tangents of the forward form overflow more
+  // easily, so that squares count as well, as in exp(-x^2).
   for (NodeId id = 0; any && id < count; ++id) {
     if (!power[id]) grows_[id] |= overflows[id];
   }
