@@ -97,13 +97,14 @@ struct EliminationKernels {
   // squared column norms to `squares` and Fᵀr to `gradient`, for each F block, `pad` numbers each.
   void (*gather)(const EliminationData<R>&, std::size_t first, std::size_t last, double* V, double* g,
                  T* squares, T* gradient);
-  // For points [first, last), computes inverse = (V + diag(damping))⁻¹, and for each F block adds FᵀF - W
-  // inverse Wᵀ to S and W inverse g to b. `scratch` has entries * e * pad numbers for the largest point.
+  // For points [first, last), computes the root N of (V + diag(damping))⁻¹ = NᵀN, a lower triangle, and for
+  // each F block adds FᵀF - W NᵀN Wᵀ to S and W NᵀN g to b. `scratch` has entries * e * pad numbers for the
+  // largest point.
   // Returns false if some V is not positive definite.
   bool (*eliminate)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
-                    const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch);
-  // Computes the step of points [first, last): -inverse (g + Wᵀ s). s holds `pad` numbers for each F block.
-  void (*substitute)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+                    const double* g, const double* damping, double* root, T* S, T* b, T* scratch);
+  // Computes the step of points [first, last): -NᵀN (g + Wᵀ s). s holds `pad` numbers for each F block.
+  void (*substitute)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* root,
                      const double* g, const T* s, double* step);
 
   // Computes the right-hand sides of geodesic acceleration for the matrix that was eliminated last. For
@@ -111,8 +112,8 @@ struct EliminationKernels {
   // `moved` holds the actual change of the residual of each row, where a linear model has J times the step;
   // `row` gives the first row of each slot.
   //    ρ = factor (moved - J step), which replaces `moved`;  bent = Eᵀρ;
-  //    b += Fᵀ(ρ - E inverse bent), for each F block.
-  void (*bend)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+  //    b += Fᵀ(ρ - E NᵀN bent), for each F block.
+  void (*bend)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* root,
                const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
                double* bent, T* b);
 };
@@ -121,15 +122,15 @@ struct EliminationKernels {
 // is in double.
 template <class R>
 struct OperatorKernels {
-  // For points [first, last): computes `inverse` as eliminate() does. Adds the diagonal blocks of S (of U if
+  // For points [first, last): computes `root` as eliminate() does. Adds the diagonal blocks of S (of U if
   // `schur` is false) and b for each F block; reduced_target counts F blocks here. `scratch` has the size
   // that eliminate() needs.
   bool (*prepare)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
-                  const double* g, const double* damping, double* inverse, bool schur, double* diagonal,
+                  const double* g, const double* damping, double* root, bool schur, double* diagonal,
                   double* b, double* scratch);
-  // Adds the points' part of (U - W inverse Wᵀ) s to y; vectors have `pad` numbers for each F block.
+  // Adds the points' part of (U - W NᵀN Wᵀ) s to y; vectors have `pad` numbers for each F block.
   // `scratch` has the number of rows of the largest point.
-  void (*multiply)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+  void (*multiply)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* root,
                    const double* s, double* y, double* scratch);
 };
 

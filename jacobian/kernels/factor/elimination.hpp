@@ -102,11 +102,11 @@ NLSQ_INLINE void add_Gh(T* b, const T* G, const double* h, std::size_t size_f, s
   }
 }
 
-// Computes G = QᵀF of all entries, [entry][k][pad], and the inverse of V, and adds Gᵀ(Qᵀr) to b. Returns
-// false if V is not positive definite.
+// Computes G = QᵀF of all entries, [entry][k][pad], and the root of the inverse of V, and adds Gᵀ(Qᵀr) to b.
+// Returns false if V is not positive definite.
 template <class R, class T, int E>
 bool form_G(const EliminationData<R>& d, const PointView& view, std::size_t p, const double* V,
-            const double* g, const double* damping, double* inverse, T* G, T* b) {
+            const double* g, const double* damping, double* root, T* G, T* b) {
   using S = Simd<T>;
   constexpr std::size_t kRows = 8;  // of Q that are held at a time
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
@@ -114,13 +114,13 @@ bool form_G(const EliminationData<R>& d, const PointView& view, std::size_t p, c
   constexpr double kLeastPivot = sizeof(T) == sizeof(float) ? 1e-5 : 1e-2;  // see OrthonormalRows
   OrthonormalRows<E> basis;
   if (!basis.begin(V + d.point_matrix[p], damping + d.point_offset[p], kLeastPivot, e)) return false;
-  invert_small<E>(basis.triangle_of_V(), inverse + d.point_matrix[p], e);
   for (std::size_t s = d.slot_first[p]; basis.needs_rows() && s < d.slot_first[p + 1]; ++s) {
     const SlotView of(d, s);
     const R* row = record_of(d, s);
     for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) basis.add(row);
   }
   if (basis.needs_rows() && !basis.end()) return false;
+  basis.root_of_inverse(root + d.point_matrix[p]);
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), G + k);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const SlotView of(d, s);
@@ -235,11 +235,11 @@ template <class T, int E>
 
 template <class R, class T, int E>
 bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
-                     const double* damping, double* inverse, T* S_out, T* b, T* G) {
+                     const double* damping, double* root, T* S_out, T* b, T* G) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, inverse, G, b)) return false;
+  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, root, G, b)) return false;
   add_products<R, T>(d, view, p, S_out);
   if (e == 0) return true;
   const NonZero entries(
@@ -271,7 +271,7 @@ NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& vie
 }
 
 template <class R, class T, int E>
-void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g,
+void substitute_point(const EliminationData<R>& d, std::size_t p, const double* root, const double* g,
                       const T* s, double* step) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -286,17 +286,13 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
       for (int k = 0; k < e; ++k) t[k] += static_cast<double>(row[k]) * moved;
     }
   }
-  const double* Vi = inverse + d.point_matrix[p];
+  apply_root<E>(root + d.point_matrix[p], t, e);
   double* out = step + d.point_offset[p];
-  for (int k = 0; k < e; ++k) {
-    double sum = 0;
-    for (int l = 0; l < e; ++l) sum -= symmetric(Vi, k, l) * t[l];
-    out[k] = sum;
-  }
+  for (int k = 0; k < e; ++k) out[k] = -t[k];
 }
 
 template <class R, class T, int E>
-void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step,
+void bend_point(const EliminationData<R>& d, std::size_t p, const double* root, const double* step,
                 const T* s, double factor, EvenView<std::uint32_t> row_of, double* moved, double* bent,
                 T* b) {
   using S = Simd<T>;
@@ -317,11 +313,8 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
       for (int k = 0; k < e; ++k) g[k] += static_cast<double>(row[k]) * to[i];
     }
   }
-  const double* Vi = inverse + d.point_matrix[p];
-  for (int k = 0; k < e; ++k) {
-    t[k] = 0;
-    for (int l = 0; l < e; ++l) t[k] += symmetric(Vi, k, l) * g[l];
-  }
+  for (int k = 0; k < e; ++k) t[k] = g[k];
+  apply_root<E>(root + d.point_matrix[p], t, e);
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
     const double* from = moved + row_of[slot];
@@ -350,30 +343,30 @@ void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, do
 
 template <class R, class T>
 bool eliminate(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V,
-               const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch) {
+               const double* g, const double* damping, double* root, T* S, T* b, T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
     definite = for_size(d.point_size[p], [&]<int E>() {
-      return eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch);
+      return eliminate_point<R, T, E>(d, p, V, g, damping, root, S, b, scratch);
     });
   }
   return definite;
 }
 
 template <class R, class T>
-void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* root,
                 const double* g, const T* s, double* step) {
   for (std::size_t p = first; p < last; ++p)
-    for_size(d.point_size[p], [&]<int E>() { substitute_point<R, T, E>(d, p, inverse, g, s, step); });
+    for_size(d.point_size[p], [&]<int E>() { substitute_point<R, T, E>(d, p, root, g, s, step); });
 }
 
 template <class R, class T>
-void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* root,
           const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
           double* bent, T* b) {
   for (std::size_t p = first; p < last; ++p) {
     for_size(d.point_size[p],
-             [&]<int E>() { bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b); });
+             [&]<int E>() { bend_point<R, T, E>(d, p, root, step, s, factor, row, moved, bent, b); });
   }
 }
 

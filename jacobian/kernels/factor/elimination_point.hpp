@@ -1,5 +1,5 @@
 // Defines what an elimination (elimination.hpp) needs for a single point: views of its rows, its normal
-// equations V and g, the inverse of V, and an orthonormal basis of the columns of E.
+// equations V and g, the root of the inverse of V, and an orthonormal basis of the columns of E.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -58,25 +58,20 @@ NLSQ_INLINE void solve_small(const double* L, double* x, int size) {
   }
 }
 
-// Computes the lower triangle of (L Lᵀ)⁻¹, by rows and without gaps.
+// Replaces t by NᵀN t. N is a lower triangle, stored by rows and without gaps. With the root N of an inverse
+// this loses fewer digits than a product with the inverse itself.
 template <int E>
-void invert_small(const double* L, double* inverse, int size) {
+NLSQ_INLINE void apply_root(const double* N, double* t, int size) {
   const int e = E == kAnySize ? size : E;
-  double M[most_rows<E> * most_rows<E>];  // L⁻¹, column by column
-  for (int j = 0; j < e; ++j) {
-    M[j * e + j] = L[j * e + j];
-    for (int i = j + 1; i < e; ++i) {
-      double sum = 0;
-      for (int k = j; k < i; ++k) sum -= L[i * e + k] * M[k * e + j];
-      M[i * e + j] = sum * L[i * e + i];
-    }
+  for (int i = e; i-- > 0;) {
+    double sum = 0;
+    for (int j = 0; j <= i; ++j) sum += N[triangle(i) + j] * t[j];
+    t[i] = sum;
   }
-  for (int i = 0; i < e; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (int k = i; k < e; ++k) sum += M[k * e + i] * M[k * e + j];
-      *inverse++ = sum;
-    }
+  for (int j = 0; j < e; ++j) {
+    double sum = 0;
+    for (int i = j; i < e; ++i) sum += N[triangle(i) + j] * t[i];
+    t[j] = sum;
   }
 }
 
@@ -127,7 +122,17 @@ class OrthonormalRows {
   // Returns false if the rows are dependent.
   bool end() { return factor_small<E>(products_, second_, size_); }
 
-  const double* triangle_of_V() const { return first_; }
+  // Computes the root N of (V + diag(damping))⁻¹ = NᵀN, as apply_root() takes it.
+  void root_of_inverse(double* N) const {
+    const int e = E == kAnySize ? size_ : E;
+    double unit[most_rows<E>] = {}, column[most_rows<E>];
+    for (int j = 0; j < e; ++j) {
+      unit[j] = 1;
+      (*this)(unit, column);
+      unit[j] = 0;
+      for (int i = j; i < e; ++i) N[triangle(i) + j] = column[i];
+    }
+  }
   // Computes a row of Q from that of E, or Qᵀr from Eᵀr.
   template <class R>
   NLSQ_INLINE void operator()(const R* row, double* q) const {

@@ -11,11 +11,11 @@ namespace {
 // g to b.
 template <class R, class T, int E>
 bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
-                   const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* G) {
+                   const double* damping, double* root, bool schur, T* diagonal, T* b, T* G) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t entry_size = static_cast<std::size_t>(e) * d.pad;
-  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, inverse, G, b)) return false;
+  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, root, G, b)) return false;
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const SlotView slot(d, s);
     for (std::size_t c = slot.first; c < slot.last; ++c) {
@@ -52,7 +52,7 @@ NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view
 
 // Computes y += Fᵀ (a - E V⁻¹ Eᵀ a), with a = F s.
 template <class R, class T, int E>
-void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y,
+void multiply_point(const EliminationData<R>& d, std::size_t p, const double* root, const T* s, T* y,
                     T* along) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -67,11 +67,8 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
       for (int k = 0; k < e; ++k) t[k] += static_cast<T>(row[k]) * *a;
     }
   }
-  const double* Vi = inverse + d.point_matrix[p];
-  for (int k = 0; k < e; ++k) {
-    u[k] = 0;
-    for (int l = 0; l < e; ++l) u[k] += static_cast<T>(symmetric(Vi, k, l)) * t[l];
-  }
+  for (int k = 0; k < e; ++k) u[k] = t[k];
+  apply_root<E>(root + d.point_matrix[p], u, e);
   const auto left = [&](const R* row, T of) NLSQ_INLINE_LAMBDA {
     for (int k = 0; k < e; ++k) of -= static_cast<T>(row[k]) * u[k];
     return of;
@@ -91,22 +88,22 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
 
 template <class R, class T>
 bool prepare(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V,
-             const double* g, const double* damping, double* inverse, bool schur, T* diagonal, T* b,
+             const double* g, const double* damping, double* root, bool schur, T* diagonal, T* b,
              T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
     definite = for_size(d.point_size[p], [&]<int E>() {
-      return prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur, diagonal, b, scratch);
+      return prepare_point<R, T, E>(d, p, V, g, damping, root, schur, diagonal, b, scratch);
     });
   }
   return definite;
 }
 
 template <class R, class T>
-void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* root,
               const T* s, T* y, T* scratch) {
   for (std::size_t p = first; p < last; ++p)
-    for_size(d.point_size[p], [&]<int E>() { multiply_point<R, T, E>(d, p, inverse, s, y, scratch); });
+    for_size(d.point_size[p], [&]<int E>() { multiply_point<R, T, E>(d, p, root, s, y, scratch); });
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ CameraOperator::CameraOperator(const BlockStructure& structure) : structure_(str
 
 template <class R>
 bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
-                             std::span<const double> damping, std::vector<double>& inverse,
+                             std::span<const double> damping, std::vector<double>& roots,
                              Preconditioner preconditioner, const Parallelism& parallelism) {
   const BlockStructure& s = structure_;
   const EliminationData<R> data = s.data<R, double>(J);
@@ -41,7 +41,7 @@ bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std
     std::fill_n(b, length(), 0.0);
     const bool schur = preconditioner == Preconditioner::schur_jacobi;
     if (!block_kernels().operators<R>().prepare(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(),
-                                                damping.data(), inverse.data(), schur, diagonal, b,
+                                                damping.data(), roots.data(), schur, diagonal, b,
                                                 scratch_.data() + most * c))
       definite = false;
   });
@@ -84,7 +84,7 @@ void CameraOperator::precondition(std::span<const double> in, std::span<double> 
 }
 
 template <class R>
-void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, std::span<const double> v,
+void CameraOperator::multiply(const R* J, const std::vector<double>& roots, std::span<const double> v,
                               std::span<double> out, const Parallelism& parallelism) {
   const BlockStructure& s = structure_;
   const EliminationData<R> data = s.data<R, double>(J);
@@ -94,8 +94,8 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
   run_tasks(chunks(), parallelism, [&](std::size_t c) {
     double* y = vectors_.data() + length() * c;
     std::fill_n(y, length(), 0.0);
-    block_kernels().operators<R>().multiply(data, s.chunk[c], s.chunk[c + 1], inverse.data(), padded_.data(),
-                                            y, scratch_.data() + most * c);
+    block_kernels().operators<R>().multiply(data, s.chunk[c], s.chunk[c + 1], roots.data(), padded_.data(), y,
+                                            scratch_.data() + most * c);
   });
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = damping_[i] * v[i];
   for (std::size_t c = 0; c < chunks(); ++c) {
@@ -108,10 +108,10 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
 }
 
 template <class R>
-CgResult CameraOperator::solve(const R* J, const std::vector<double>& inverse, std::span<double> b,
+CgResult CameraOperator::solve(const R* J, const std::vector<double>& roots, std::span<double> b,
                                const CgGoal& goal, const Parallelism& parallelism) {
   const CgResult result = gradients_.solve(
-      [&](std::span<const double> in, std::span<double> out) { multiply(J, inverse, in, out, parallelism); },
+      [&](std::span<const double> in, std::span<double> out) { multiply(J, roots, in, out, parallelism); },
       [&](std::span<const double> in, std::span<double> out) { precondition(in, out); }, b, x_, goal);
   std::ranges::copy(x_, b.begin());
   return result;

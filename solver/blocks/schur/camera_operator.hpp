@@ -22,14 +22,14 @@ class CameraOperator {
   // given by tangent index. Returns false if a block is not positive definite.
   template <class R>
   bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
-               std::span<const double> damping, std::vector<double>& inverse, Preconditioner preconditioner,
+               std::span<const double> damping, std::vector<double>& roots, Preconditioner preconditioner,
                const Parallelism& parallelism);
   // Returns the vectors of all chunks, one after the other, with `cameras * pad` numbers each.
   AlignedVector<double>& chunk_vectors() { return vectors_; }
 
   // Solves S s = b in place for a reduced vector, with the data of the last prepare().
   template <class R>
-  CgResult solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal,
+  CgResult solve(const R* J, const std::vector<double>& roots, std::span<double> b, const CgGoal& goal,
                  const Parallelism& parallelism);
 
   std::size_t bytes() const;
@@ -38,7 +38,7 @@ class CameraOperator {
   // Computes out = S s for reduced vectors. Conjugate gradients use vectors without padding, which would be
   // most of them if blocks have one number.
   template <class R>
-  void multiply(const R* J, const std::vector<double>& inverse, std::span<const double> s,
+  void multiply(const R* J, const std::vector<double>& roots, std::span<const double> s,
                 std::span<double> out, const Parallelism& parallelism);
   bool invert_blocks(std::span<const double> damping);
   void precondition(std::span<const double> in, std::span<double> out) const;

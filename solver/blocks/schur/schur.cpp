@@ -42,10 +42,10 @@ SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& par
     std::swap(sums_f64_, earlier->sums_f64_);
     std::swap(total_, earlier->total_);
     std::swap(V_, earlier->V_);
-    std::swap(inverse_, earlier->inverse_);
+    std::swap(roots_, earlier->roots_);
   }
   V_.resize(structure.matrix_numbers);
-  inverse_.resize(structure.matrix_numbers);
+  roots_.resize(structure.matrix_numbers);
   gradient_.resize(structure.tangent_size());
   squares_.resize(structure.tangent_size());
   damping_.resize(structure.tangent_size());
@@ -162,7 +162,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * squared_scale(scale, j);
   if (operator_)
-    return operator_->prepare(J.whole(), V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
+    return operator_->prepare(J.whole(), V_, gradient_, damping_, roots_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
@@ -192,7 +192,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
         fine =
             fine && block_kernels().elimination<R, T>().eliminate(
                         s.data<R, T>(records.numbers, records.first), from, to, V_.data(), gradient_.data(),
-                        damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * k);
+                        damping_.data(), roots_.data(), S, b, sum.scratch.data() + most * k);
       });
       if (!fine) definite = false;
     });
@@ -211,7 +211,7 @@ std::size_t SchurSolver::chunks_at_once() const {
 template <class R>
 CgResult SchurSolver::solve_reduced(RecordReader<R>& J) {
   CgResult result;
-  if (operator_) result = operator_->solve(J.whole(), inverse_, rhs_, goal_, *parallelism_);
+  if (operator_) result = operator_->solve(J.whole(), roots_, rhs_, goal_, *parallelism_);
   else reduced_->solve(rhs_);
   iterations_ = result.iterations;
   return result;
@@ -243,7 +243,7 @@ CgResult SchurSolver::substitute(RecordReader<R>& J, const std::vector<double>& 
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
       block_kernels().elimination<R, T>().substitute(s.data<R, T>(records.numbers, records.first), first,
-                                                     last, inverse_.data(), gradient.data(), moved,
+                                                     last, roots_.data(), gradient.data(), moved,
                                                      step.data());
     });
   });
@@ -297,7 +297,7 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
     std::fill_n(b, cameras, T(0));
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
       block_kernels().elimination<R, T>().bend(s.data<R, T>(records.numbers, records.first), first, last,
-                                               inverse_.data(), step.data(), along, factor, s.list.row.view(),
+                                               roots_.data(), step.data(), along, factor, s.list.row.view(),
                                                moved.data(), bent.data(), b);
     });
     for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
@@ -379,7 +379,7 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
 
 std::size_t SchurSolver::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) +
+  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(roots_) + of(gradient_) +
          of(squares_) + of(other_V_) + of(other_squares_) + of(damping_) + of(sums_f32_.blocks) +
          of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) +
          of(sums_f64_.scratch) + of(total_);

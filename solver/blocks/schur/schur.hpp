@@ -170,7 +170,7 @@ class SchurSolver {
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
   AlignedVector<double> total_;  // the blocks of S, where they are added up
-  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_;
+  std::vector<double> V_, roots_, gradient_, squares_, damping_, rhs_;
   std::vector<double> other_V_, other_squares_;  // of gather_aside()
   AlignedVector<double> step_cameras_;
   AlignedVector<float> step_cameras_f32_;

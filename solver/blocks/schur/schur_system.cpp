@@ -101,14 +101,14 @@ void SchurSolver::multiply(RecordReader<double>& J, std::span<const std::vector<
                   });
 }
 
-// Computes V⁻¹ b of one point.
+// Computes V⁻¹ b = NᵀN b of one point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
-  const double* inverse = inverse_.data() + structure_.point_matrix[point];
-  for (std::size_t i = 0; i < e; ++i) {
-    x[i] = 0;
-    for (std::size_t j = 0; j < e; ++j) x[i] += symmetric(inverse, i, j) * b[j];
-  }
+  const double* N = roots_.data() + structure_.point_matrix[point];
+  double y[kLargestPoint];
+  for (std::size_t i = 0; i < e; ++i) y[i] = dot(N + triangle(i), b, i + 1);
+  std::fill_n(x, e, 0.0);
+  for (std::size_t i = 0; i < e; ++i) add_multiple(x, y[i], N + triangle(i), i + 1);
 }
 
 // Computes b_c -= W V⁻¹ b_p for one point.
