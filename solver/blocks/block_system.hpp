@@ -170,21 +170,25 @@ class BlockSystem final : public System {
   bool contradicted(const BlockTests& tests, BlockJudgement& judgement);
   bool falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
+
+  // ---- certificate/block_curvature.cpp uses second derivatives of the cost.
   GradientAt gradient_beside();
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
+  enum class Curved { unknown, up, down };
+  Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
+  bool falls_along(const SecondOrder& found, double enough, Certified& out);
 
   // ---- certificate/block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's
   // functions, manifolds and losses supply with differences.
   void check_manifolds(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
   bool derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed);
+  bool agrees_over_longer_step(const DerivativeDirection& direction, std::span<const double> given);
   void check_along(std::span<const DerivativeDirection> directions, Recheck& out);
   void check_own_losses(Recheck& out);
 
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.
-  enum class Curved { unknown, up, down };
-  Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_where_unseen(const BlockJudgement& judgement, Certified& out);
   bool falls_further_out(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
@@ -196,7 +200,6 @@ class BlockSystem final : public System {
   bool lost_parameters(int rank);
   bool losses_hide_parameters(int rank);
   bool moves_in_jumps(int rank);
-  bool falls_along(const SecondOrder& found, double enough, Certified& out);
 
   BlockModel& model_;
   const BlockStructure& structure_;

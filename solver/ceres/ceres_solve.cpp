@@ -178,26 +178,31 @@ void Session::solve() {
 // damping shows that it ends far from the optimum: by more than a standard error, and by a decrease of the
 // cost more than ten times function_tolerance. With at most one residual more than unknowns the standard
 // error takes all of the cost for noise, so the distance is never above 1. There the end is far if the linear
-// model promises to lower the cost by one per cent. If there is no standard error to measure the distance,
-// steps count after an accepted one.
+// model promises to lower the cost by one per cent.
+//
+// Of exact data the model promises to remove all of the cost, however small it is. Where the cost nearly
+// vanished, a step also counts if it was longer than the next one without damping would be, unless it met
+// function_tolerance: then the model promised much more than the step achieved. If there is no standard error
+// to measure the distance, steps count after an accepted one. Nothing counts where the certificate has a
+// doubt.
 bool Session::tolerance_met() const {
-  if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
+  if (ours_.termination != Termination::tolerance || !facts_.tolerance_met || facts_.doubtful) return false;
   if (theirs_.iterations.empty()) return true;
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
   constexpr double kTolerated = 10;      // times function_tolerance
   constexpr double kOfCost = 0.01;
-  constexpr double kVanishing =
-      1e-8;  // of the cost at the start: such residuals may be rounding errors alone
-  const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
+  constexpr double kVanished = 1e-8;  // of the cost at the start
+  const double change = std::fabs(last.cost_change), of_cost = options_.function_tolerance;
+  const bool fell = last.iteration == 0 || change > kRounding * last.cost;
   const double errors = ours_.certificate.decrement_sigma;
-  const bool vanishes = ours_.final_cost <= kVanishing * ours_.initial_cost;
   // The promised decrease, ½ errors² σ², relative to the cost, which is about ½ σ² for each residual.
   const double promised = errors * errors / std::max(1, theirs_.num_residuals_reduced);
   const bool few = theirs_.num_residuals_reduced <= theirs_.num_effective_parameters_reduced + 1;
-  const bool far =
-      few ? errors * errors > kOfCost : errors > 1 && promised > kTolerated * options_.function_tolerance;
-  if (last.step_is_successful && fell) return vanishes || !far;
+  const bool far = few ? errors * errors > kOfCost : errors > 1 && promised > kTolerated * of_cost;
+  const bool vanished = ours_.final_cost <= kVanished * ours_.initial_cost && change > of_cost * last.cost &&
+                        facts_.undamped_step <= last.step_norm;
+  if (last.step_is_successful && fell) return vanished || !far;
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 

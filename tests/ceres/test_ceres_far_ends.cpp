@@ -168,3 +168,128 @@ TEST_CASE("a manifold that has no finite Jacobian at the start ends the solve, n
   CHECK(summary.termination_type == ceres::FAILURE);
   CHECK(x == 0);
 }
+
+namespace {
+
+// Computes x³ + 1, whose cost has a plateau at 0 and its minimum at -1.
+struct Cubic {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = x[0] * x[0] * x[0] + 1.0;
+    return true;
+  }
+};
+
+// Computes the residuals of three points and a decay, which has one degree of freedom.
+struct ThreePoints {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    using std::exp;
+    const std::array<double, 3> t{0.5, 1.5, 4}, y{2.1, 1.2, 0.4};
+    for (std::size_t i = 0; i < 3; ++i) r[i] = x[0] * exp(-x[1] * t[i]) - y[i];
+    return true;
+  }
+};
+
+// Registers points with themselves: a rotation and two shifts, all of them 0 at the minimum.
+struct Registration {
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    using std::cos, std::sin;
+    for (int i = 0; i < 5; ++i) {
+      const double a = 1.3 * i, b = 2 - 0.3 * i * i;
+      r[2 * i] = cos(p[0]) * a - sin(p[0]) * b + p[1] - a;
+      r[2 * i + 1] = sin(p[0]) * a + cos(p[0]) * b + p[2] - b;
+    }
+    return true;
+  }
+};
+
+// Computes x² + y² - 4 and 0.1 (x² - 2 y²) - 1. All derivatives of the cost are 0 at the origin, which is a
+// maximum.
+struct Circle {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = x[0] * x[0] + x[1] * x[1] - 4.0;
+    r[1] = 0.1 * (x[0] * x[0] - 2.0 * x[1] * x[1]) - 1.0;
+    return true;
+  }
+};
+
+// Computes the residuals of Wood's function.
+struct Wood {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = 10.0 * (x[1] - x[0] * x[0]);
+    r[1] = 1.0 - x[0];
+    r[2] = std::sqrt(90.0) * (x[3] - x[2] * x[2]);
+    r[3] = 1.0 - x[2];
+    r[4] = std::sqrt(10.0) * (x[1] + x[3] - 2.0);
+    r[5] = (x[1] - x[3]) / std::sqrt(10.0);
+    return true;
+  }
+};
+
+template <class Functor, int R, int N>
+ceres::Solver::Summary solve_from(std::array<double, N>& x) {
+  ceres::Problem problem;
+  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Functor, R, N>(new Functor), nullptr, x.data());
+  ceres::Solver::Options options;
+  options.max_num_iterations = 300;
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  return summary;
+}
+
+}  // namespace
+
+TEST_CASE("a tolerance that is met on a plateau is no success") {
+  for (int k = 1; k <= 200; ++k) {
+    CAPTURE(k);
+    std::array<double, 1> x{0.02 * k};
+    const ceres::Solver::Summary summary = solve_from<Cubic, 1, 1>(x);
+    INFO(summary.message);
+    CHECK((summary.termination_type != ceres::CONVERGENCE || x[0] == doctest::Approx(-1)));
+  }
+}
+
+TEST_CASE(
+    "a step that is short because of its damping is no success, even if the cost was huge at the start") {
+  const std::array<std::array<double, 2>, 8> starts{
+      {{-89, -3.4}, {2.3, -4.6}, {-3.6, -4}, {-150, -45}, {-150, -39}, {75, -30}, {-125, 22.8}, {-50, 21}}};
+  for (std::array<double, 2> x : starts) {
+    CAPTURE(x[0]);
+    CAPTURE(x[1]);
+    const ceres::Solver::Summary summary = solve_from<ThreePoints, 3, 2>(x);
+    INFO(summary.message);
+    CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 0.0028));
+  }
+}
+
+TEST_CASE("right derivatives are not called wrong where the answer is 0") {
+  for (int k = 0; k < 20; ++k) {
+    CAPTURE(k);
+    std::array<double, 3> x{0.5 - 0.04 * k, 0.3 + 0.02 * k, -0.4 + 0.03 * k};
+    const ceres::Solver::Summary summary = solve_from<Registration, 10, 3>(x);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(summary.final_cost < 1e-20);
+  }
+}
+
+TEST_CASE("a solve leaves a start where no residual depends on any parameter") {
+  std::array<double, 2> x{0, 0};
+  const ceres::Solver::Summary summary = solve_from<Circle, 2, 2>(x);
+  INFO(summary.message);
+  CHECK(summary.final_cost < 1);
+}
+
+TEST_CASE("Wood's function: a tolerance that is met beside the saddle is no success") {
+  for (const std::array<double, 4>& start :
+       {std::array<double, 4>{-3, -1, -3, -1}, std::array<double, 4>{-1, 1, -1, 1}}) {
+    std::array<double, 4> x = start;
+    const ceres::Solver::Summary summary = solve_from<Wood, 6, 4>(x);
+    INFO(summary.message);
+    CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 1e-6));
+  }
+}

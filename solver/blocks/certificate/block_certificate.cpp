@@ -1,20 +1,24 @@
 // Implements the end of a block problem's solve: the functions of BlockSystem that the loop calls there.
 // `certify` runs the tests of block_judge.hpp and checks their result in three ways: by the cost at the end
-// of the certificate's own step, by points beside x and by the curvature there (block_doubts.cpp). Where the
-// tests fail and unknowns are few, it repeats them with second derivatives. `recheck` compares the programs
-// with the user's own code.
+// of the certificate's own step, by points beside x (block_doubts.cpp) and by the curvature there. Where the
+// tests fail and unknowns are few, it repeats them with second derivatives (block_curvature.cpp). `recheck`
+// compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
 #include "certificate/certificate.hpp"
+#include "linear/dot.hpp"
 #include "linear/negative_curvature.hpp"
 #include "linear/weighted_rows.hpp"
-#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
+
+namespace {
+constexpr const char* kLowerBeside = "the cost is lower in a direction that the gradient does not show";
+}
 
 // Compares the residuals at x with those that the user's own functions return. This takes the memory of the
 // trial point's residuals, and its x is freed, because memory use is highest here and in the certificate that
@@ -228,82 +232,9 @@ bool BlockSystem::release_from_bounds(const std::vector<double>& step) {
   return any;
 }
 
-bool BlockSystem::has_second_order() const {
-  return !low_jacobian() && !solver_.iterative() &&
-         structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
-}
-
-// Returns a function that computes the gradient at other points. J must be known in f64 at x. Each call
-// restores it.
-GradientAt BlockSystem::gradient_beside() {
-  return [this, r = std::vector<double>(), records = std::vector<double>()](
-             std::span<const double> x, std::vector<double>& gradient) mutable {
-    const std::vector<double> there(x.begin(), x.end());
-    if (!std::isfinite(model_.cost(there, r))) return false;
-    ++facts_.cost_evaluations;
-    model_.exchange_records(records);
-    model_.linearize<double>(there, r);
-    solver_.gather_aside(model_.records<double>(), gradient);
-    model_.exchange_records(records);
-    model_.return_to(at_.x, at_.r);
-    if (at_.fixed_count > 0) model_.hold<double>(at_.fixed);
-    return all_finite(gradient);
-  };
-}
-
-bool BlockSystem::second_order_step(Step& out) {
-  const SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
-  if (!found.known) return false;
-  out.step = found.step;
-  out.predicted = 0.5 * found.decrement * found.decrement;
-  return true;
-}
-
-// Returns true if the curvature leaves some parameter undetermined: its standard error is a thousand times
-// its size, or a change by its own size changes the cost by less than the rounding error of the cost. Where a
-// parameter left the range in which the data depend on it, the gradient and the second derivatives are tiny
-// together. There a Newton step of any length looks like the last one before a minimum.
-bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement) {
-  constexpr double kMostErrors = 1e3;  // standard errors, in sizes of the parameter
-  const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
-                            before = tangent_sizes(model_.problem(), structure_, start_);
-  const double sigma = judgement.sigma / kMostErrors;
-  const double least = std::max(sigma * sigma, judgement.terms->cost_noise);
-  for (std::size_t k = 0; k < here.size(); ++k) {
-    const double size = std::max({here[k], before[k], 1.0});
-    if (!point().is_fixed(k) && found.curvature[k] * size * size <= least) return true;
-  }
-  return false;
-}
-
-// Repeats the tests on the step and the decrement with second derivatives of the cost, unless these are JᵀJ
-// alone.
-void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
-  if (curves_like_normal(point(), gradient_beside(), kLeastCurvature)) return;
-  SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
-  if (!found.known) return;
-  if (sizes_are_offsets(point())) {
-    SecondOrder nearer = second_order(point(), gradient_beside(), ShiftBy::residual, CurvatureWanted::all);
-    if (!nearer.known) return;
-    if (!nearer.definite || nearer.decrement > found.decrement) found = std::move(nearer);
-  }
-  out.step = found.step;
-  if (!found.definite || leaves_parameters_open(found, judgement)) return;
-  judgement.distance.known = judgement.distance.reached = true;
-  judgement.distance.decrement = found.decrement;
-  judgement.distance.step = found.step;
-  judgement.distance.rank = static_cast<int>(point().free());
-  judgement.distance.rank_hidden = false;
-  judgement.distance.error = 0;
-  apply_tests(point(), tests, judgement);
-  if (!judgement.certificate.passed) return;
-  judgement.certificate.governed_by += " by second derivatives";
-  judgement.certificate.passed = !contradicted(tests, judgement) && !falls_further_out(judgement, out);
-}
-
-// Runs the checks of block_doubts.cpp on a point that passes the tests, and returns true if none of them
-// raises a doubt. If a check finds a lower cost, out.step leads there. If one finds a lost parameter,
-// judgement.doubt describes it in words.
+// Runs the checks of block_doubts.cpp and curvature_at_end() on a point that passes the tests, and returns
+// true if none of them raises a doubt. If a check finds a lower cost, out.step leads there. If one finds a
+// lost parameter, judgement.doubt describes it in words.
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   constexpr double kFlat = 1e-6;
   const Certificate& c = judgement.certificate;
@@ -311,7 +242,7 @@ bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   const Curved curved = found_lower_ ? Curved::unknown : curvature_at_end(judgement, kNegativeCurvature, out);
   found_lower_ = found_lower_ || curved == Curved::down;
   if (found_lower_) {
-    judgement.doubt = "the cost is lower in a direction that the gradient does not show";
+    judgement.doubt = kLowerBeside;
     return false;
   }
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
@@ -337,12 +268,20 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   if (c.passed && contradicted(tests, judgement)) c.passed = false;
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);
+  facts_.undamped_step = judgement.distance.known ? std::sqrt(dot(out.step, out.step)) : kNaN;
   // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. Second
-  // derivatives would not change how the solve ends, and for a few unknowns they take longer than the solve.
+  // derivatives would take longer than the solve, except for a few unknowns. Those only tell saddles.
   const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
+  constexpr std::size_t kFew = 8;
   if (c.passed) {
     c.passed = withstands_doubts(judgement, out);
-  } else if (judgement.doubt.empty() && has_second_order() && !near_enough) {
+  } else if (judgement.distance.known && judgement.distance.rank == 0) {
+    found_lower_ = falls_where_unseen(judgement, out);
+  } else if (judgement.doubt.empty() && near_enough) {
+    found_lower_ =
+        point().free() <= kFew && curvature_at_end(judgement, kNegativeCurvature, out) == Curved::down;
+    if (found_lower_) judgement.doubt = kLowerBeside;
+  } else if (judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
     if (!c.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;

@@ -1,10 +1,8 @@
-// Detects failures that first-order tests do not: a stationary point that is not a minimum, parameters that
-// the data determine elsewhere but not here, and parameters that move the residuals in jumps. The checks run
-// only when there are few unknowns.
+// Detects failures that first-order tests do not: kinks and plateaus, parameters that the data determine
+// elsewhere but not here, and parameters that move the residuals in jumps. The checks run only when there are
+// few unknowns.
 #include "blocks/block_system.hpp"
-#include "certificate/second_order_minimum.hpp"
 #include "linear/dot.hpp"
-#include "linear/negative_curvature.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
 
@@ -12,56 +10,6 @@
 #include <cmath>
 
 namespace nlsq::inline v0 {
-
-// Decides whether x is a saddle. It is one if the cost has negative curvature along some direction. Large
-// residuals and redescending losses can cause this although JᵀJ is positive. In that case out.step leads to a
-// lower cost. The curvature is unknown if it differs from that of JᵀJ by less than `limit`, relative to the
-// largest curvature.
-BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, double limit,
-                                                  Certified& out) {
-  const std::size_t free = point().free();
-  if (low_jacobian() || judgement.certificate.governed_by == kZeroResidual) return Curved::unknown;
-  // Even a small fall of the cost along a straight line can be the beginning of a valley.
-  constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
-  const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
-                                                  kOfNoise * judgement.terms->cost_noise);
-  const bool offsets = sizes_are_offsets(point());
-  const ShiftBy first = offsets ? ShiftBy::residual : ShiftBy::size,
-                second = offsets ? ShiftBy::size : ShiftBy::residual;
-  if (free > kMostExamined) {
-    const SecondOrder found = curvature_where_level(point(), gradient_beside(), first);
-    return found.known && falls_along(found, enough, out) ? Curved::down : Curved::unknown;
-  }
-  // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then.
-  if (curves_like_normal(point(), gradient_beside(), limit)) return Curved::unknown;
-  // Where J has lost rank, the sign of a one-sided difference may come from third derivatives alone, so both
-  // sides are used. A curvature that leaves a parameter undetermined does not show a minimum.
-  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
-  const CurvatureWanted wanted = deficient ? CurvatureWanted::all : CurvatureWanted::sign;
-  for (const ShiftBy by : {first, second}) {
-    const SecondOrder found = second_order(point(), gradient_beside(), by, wanted);
-    const bool up = found.known && found.definite;
-    if (up && !(deficient && leaves_parameters_open(found, judgement))) return Curved::up;
-    if (found.known && found.least < -kNegativeCurvature && falls_along(found, enough, out))
-      return Curved::down;
-  }
-  return Curved::unknown;
-}
-
-// Searches the direction of least curvature for a cost below `enough`. The first length is the one at which
-// the quadratic model predicts a cost of zero. If it returns true, out.step leads to the lowest cost that it
-// found.
-bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified& out) {
-  std::vector<double> along = found.along_least, trial;
-  for (double& v : along) v *= std::sqrt(2 * at_.model.cost / -found.least);
-  Vector step = lowest_along(along, enough, [&](const Vector& tried) {
-    model_.plus(at_.x, tried, trial);
-    return cost_or_none(trial);
-  });
-  if (step.empty()) return false;
-  out.step = std::move(step);
-  return true;
-}
 
 // Returns true if the cost falls by more than a certificate allows further along the step. On a plateau, as
 // at an inflection, gradient and curvature vanish together, and the step is as short as before a minimum. The

@@ -41,6 +41,9 @@ struct BlockSolveFacts {
   int linear_iterations = 0;
   bool groups_followed = false;  // the given elimination groups were used
   bool tolerance_met = false;    // one of the control's stop tests ended the solve
+  bool doubtful = false;         // no test can decide at the end: a parameter ran away, or moves no residual
+  double undamped_step =
+      std::numeric_limits<double>::quiet_NaN();  // norm of the step without damping at the end
   // The cost at the end, by the residuals of the functions themselves; NaN if they were not called there.
   double cost_by_functions = std::numeric_limits<double>::quiet_NaN();
 };
