@@ -45,6 +45,11 @@ class ManyData:
         values = np.asarray(values)
         if values.ndim == 0:
             return np.full(self.rows, values[()])
+        if of_fits and values.shape == (self.rows,) == self.shape:
+            raise ValueError(
+                f"{what} has shape {values.shape}, which may mean the rows of all fits or whole fits; "
+                f"give it in the shape {self.given}"
+            )
         if values.shape == (self.rows,):
             return values
         if of_fits and values.shape == self.shape:

@@ -1,5 +1,6 @@
-"""Tests called functions beside a large offset of y, whose rounding errors become errors of differences."""
+"""Tests called functions whose rounding errors are large beside y or beside the parameters."""
 
+import math
 import warnings
 
 import numpy as np
@@ -127,3 +128,36 @@ def test_noise_of_differences_is_no_kink():
     if fit.certificate.passed:
         p, errors = (np.array([getattr(one, name) for one in fit.params.values()]) for name in ("value", "stderr"))
         assert errors == pytest.approx(standard_errors(t, y, p, np.ones(5, dtype=bool)), rel=0.02)
+
+
+def registration(shift, noise):
+    """Return residuals and Jacobian of points that are registered with themselves, shifted and with noise."""
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(5, 2))
+    seen = points + shift + noise * rng.normal(size=(5, 2))
+
+    def rotated(p):
+        cosine, sine = math.cos(p[0]), math.sin(p[0])  # cannot be recorded
+        return points @ np.array([[cosine, sine], [-sine, cosine]])
+
+    def residuals(p):
+        return (rotated(p) + p[1:] - seen).ravel()
+
+    def jacobian(p):
+        J = np.zeros((10, 3))
+        J[:, 0] = rotated([p[0] + np.pi / 2]).ravel()
+        J[0::2, 1] = J[1::2, 2] = 1
+        return J
+
+    return residuals, jacobian
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["differences", "jac"])
+@pytest.mark.parametrize("shift, noise", [(0, 0), (1e-12, 0), (1e-9, 0), (0, 1e-9), (0, 1e-6), (1e-8, 1e-9)])
+def test_an_answer_of_nearly_0_is_certified(shift, noise, given):
+    residuals, jacobian = registration(shift, noise)
+    for start in ([0.5, 0.3, 0.1], [0.3, 0.4, 0.1], [-0.2, 1, -1]):
+        options = {"jac": jacobian} if given else {}
+        found = nf.least_squares(residuals, start, **options)
+        assert found.success, found.message
+        assert np.allclose(found.x, [0, shift, shift], atol=5 * noise + 1e-14, rtol=0)

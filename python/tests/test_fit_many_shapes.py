@@ -159,3 +159,15 @@ def test_long_results_live_as_long_as_they_are_used():
 
 def test_the_verdict_of_one_fit_has_no_axes():
     assert nf.fit_many(recorded, T, Y[0, 0], **P0).verdict.shape == ()
+
+
+def test_a_mask_that_may_mean_rows_or_fits_is_refused():
+    x = np.arange(6.0)
+    Y = np.outer(np.arange(1, 7), x) + 0.01 * np.cos(9 * x)
+    mask = np.array([True, False, False, False, False, False])
+    with pytest.raises(ValueError, match=r"mask has shape \(6,\), .* rows of all fits or whole fits"):
+        nf.fit_many("a*x+b", x, Y, mask=mask)
+    by_rows = nf.fit_many("a*x+b", x, Y, mask=np.broadcast_to(mask, (6, 6)))
+    assert by_rows.success.all()
+    of_fits = nf.fit_many("a*x+b", x, Y, mask=np.repeat(mask[:, None], 6, axis=1))
+    assert list(of_fits.success) == [False] + [True] * 5

@@ -283,6 +283,11 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = is_flat(c.gradient_norm, tests.gtol, c.decrement_sigma);
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
+  // Where a parameter is nearly 0, rounding errors inside the function may keep the step from becoming short
+  // beside it. The minimum is found if steps do not help, and what is left is nothing beside the noise.
+  constexpr double kNothing = 1e-6;  // standard errors
+  const bool exhausted =
+      tests.no_progress && c.rank == static_cast<int>(free) && c.decrement_sigma <= kNothing;
   // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. The same
   // holds for a gradient within its bound if the terms are far larger than σ.
   const WithinRounding within = within_rounding(evaluator, x, at, tests, nu, sigma, free, scratch);
@@ -301,9 +306,9 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
   if ((near || flat) && settled && (!within.blurred || within.alone)) {
     c.verdict = Verdict::converged;
     c.governed_by = free == 0 ? "bounds" : near ? "decrement+xtol" : "gtol+xtol";
-  } else if (noise || zero) {
+  } else if (noise || zero || (exhausted && !within.blurred)) {
     c.verdict = Verdict::noise_floor;
-    c.governed_by = noise ? "gradient bound" : kZeroResidual;
+    c.governed_by = noise ? "gradient bound" : zero ? kZeroResidual : "decrement";
   } else {
     return false;
   }

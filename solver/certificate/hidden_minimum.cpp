@@ -79,13 +79,24 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x, int
          goes_through_all_rows(rows.rows(), rank, norm, size.without(0));
 }
 
-bool follows_its_slopes(const RowModel& rows, std::span<const double> x, int rank) {
-  // If a parameter is a rounding error of its start, its value at the minimum is 0. The size of its term then
-  // follows from the start.
-  const std::span<const double> start = rows.typical_parameters();
+namespace {
+
+// Returns the sizes of the parameters at x. A parameter far smaller than its start may be 0 up to rounding
+// errors of numbers inside the function, as when points are registered with themselves. Then the start is its
+// size.
+std::vector<double> sizes_of_parameters(std::span<const double> x, std::span<const double> start) {
+  constexpr double kShrunk = 1e-3;
   std::vector<double> sizes(x.begin(), x.end());
   for (std::size_t j = 0; j < std::min(x.size(), start.size()); ++j)
-    if (std::fabs(x[j]) <= kRoundingErrors * std::fabs(start[j])) sizes[j] = start[j];
+    if (std::fabs(x[j]) <= kShrunk * std::fabs(start[j])) sizes[j] = start[j];
+  return sizes;
+}
+
+}  // namespace
+
+bool follows_its_slopes(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                        int rank) {
+  const std::vector<double> sizes = sizes_of_parameters(x, x0);
   constexpr double kDigits = 2 * kRoundingErrors;
   NormOfMost size;
   double squares = 0;  // of residuals above the last digits of their own rows
@@ -106,7 +117,7 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x, int ran
 bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y,
              int rank) {
   if (follows_to_last_digits(rows, x, rank)) return true;
-  return is_zero(y) && (follows_its_slopes(rows, x, rank) || vanish_beside_start(rows, x, x0));
+  return is_zero(y) && (follows_its_slopes(rows, x, x0, rank) || vanish_beside_start(rows, x, x0));
 }
 
 namespace {
@@ -122,7 +133,7 @@ struct RowsAt {
   }
 };
 
-RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
+RowsAt some_rows_at(const RowModel& model, std::span<const double> x, std::span<const double> sizes) {
   constexpr std::size_t kMost = 4096;
   RowsAt out;
   out.groups = row_groups(model, kMost);
@@ -134,7 +145,7 @@ RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
   std::vector<double> terms;
   for (const TileRange& group : out.groups) {
     const double* const* columns = pass->fill_f64(group.first, group.count, counters);
-    terms_of_tile(model, x, columns, group.count, terms);
+    terms_of_tile(model, sizes, columns, group.count, terms);
     out.terms = std::hypot(out.terms, dense::norm(terms.data(), terms.size()));
     for (std::size_t j = 0; j < x.size(); ++j)
       std::copy_n(columns[j], group.count, &out.J[j * rows + out.residuals.size()]);
@@ -146,13 +157,13 @@ RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
 
 // Returns a step that moves the residuals by about `length`. It moves neighbouring parameters in opposite
 // directions, and each by at most a millionth of its size.
-Vector short_step(const RowModel& model, const RowsAt& at, std::span<const double> x, const Limits& limits,
-                  double length) {
+Vector short_step(const RowModel& model, const RowsAt& at, std::span<const double> x,
+                  std::span<const double> sizes, const Limits& limits, double length) {
   constexpr double kShort = 0x1p-20;
   Vector step(x.size(), 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double norm = dense::norm(at.column(j).data(), at.column(j).size());
-    const double size = model.size_of(j, x[j]);
+    const double size = std::max(model.size_of(j, x[j]), std::fabs(sizes[j]));
     if (!(norm > 0)) continue;
     double by =
         std::min(length / norm / std::sqrt(static_cast<double>(x.size())), kShort * (size > 0 ? size : 1));
@@ -178,11 +189,13 @@ double size_of_data(const RowModel& rows, std::span<const double> x, std::span<c
 
 }  // namespace
 
-bool rounds_inside(const RowModel& rows, std::span<const double> x, const Limits& limits, double most) {
+bool rounds_inside(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                   const Limits& limits, double most) {
   constexpr double kRoundings = 8;
   if (rows.rows() <= x.size()) return false;
-  const RowsAt at = some_rows_at(rows, x);
-  const Vector step = short_step(rows, at, x, limits, std::max(at.norm, kRoundings * most * at.terms));
+  const std::vector<double> sizes = sizes_of_parameters(x, x0);
+  const RowsAt at = some_rows_at(rows, x, sizes);
+  const Vector step = short_step(rows, at, x, sizes, limits, std::max(at.norm, kRoundings * most * at.terms));
   Vector there(x.begin(), x.end());
   for (std::size_t j = 0; j < x.size(); ++j) there[j] += step[j];
   const std::unique_ptr<TilePass> pass = rows.begin(there, Fill::residual, false);

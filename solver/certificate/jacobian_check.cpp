@@ -16,7 +16,7 @@ constexpr double kTolerance = 1e-4;   // relative to the norms
 constexpr double kLeastShare = 1e-3;  // of its usual step, for a dominating column
 constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
-constexpr double kLonger[] = {1, 32, 1024};
+constexpr double kLonger = 32, kLongest = 1024;
 
 }  // namespace
 
@@ -89,12 +89,15 @@ class DenseEvaluator::JacobianCheck {
   }
 
   // Returns ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error
-  // is small and returns the smallest error. Returns NaN if no residual beside x is finite.
+  // is small and returns the smallest error. If the answer is 0, a parameter is only a rounding error at the
+  // end, and its usual step moves no residual. So steps grow at least to those of a parameter of size 1.
+  // Returns NaN if no residual beside x is finite.
   double error(const Vector& v) const {
-    double least = kInfinity;
-    for (const double longer : kLonger) {
+    double least = kInfinity, longest = 0;
+    for (const double step : v) longest = std::max(longest, std::fabs(step));
+    for (double longer = 1; longer <= kLongest || longer * longest <= kStep; longer *= kLonger) {
       least = std::min(least, error(v, longer));
-      if (least <= kTolerance) break;
+      if (!(least > kTolerance)) break;
     }
     return least;
   }

@@ -299,7 +299,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   const bool judged = n > 0 && rows > n - c.at_bound.size() && rows <= kMostNumbers / n;
   const std::unique_ptr<TwofoldRows> twofold = judged ? request.rows.twofold() : nullptr;
   const double most = twofold != nullptr ? 2 * kRoundingErrors : kVanishing;
-  const bool inside = small && rounds_inside(request.rows, end.x, request.limits, most);
+  const bool inside = small && rounds_inside(request.rows, end.x, request.x0, request.limits, most);
   // Where J loses rank there is no distance, but exact data can still be recognised.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!inside && !(decides && (whole || rests_on_rounding(c)))) return;

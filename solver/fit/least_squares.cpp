@@ -102,7 +102,7 @@ LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, co
   const auto solve_one = [](const SolveRequest& one) {
     MinimizerResult end = solve(one);
     Summary& s = end.summary;
-    const auto follows = [&] { return follows_its_slopes(one.rows, end.x, s.certificate.rank); };
+    const auto follows = [&] { return follows_its_slopes(one.rows, end.x, one.x0, s.certificate.rank); };
     if (hides_minimum(s.certificate, end.by_twofold, follows)) withdraw(s, kHiddenMinimum);
     return end;
   };
