@@ -176,6 +176,8 @@ class BlockSystem final : public System {
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
   enum class Curved { unknown, up, down };
+  double lower_in_a_valley(const BlockJudgement& judgement) const;
+  bool is_beside_saddle(const BlockJudgement& judgement, Certified& out);
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
 

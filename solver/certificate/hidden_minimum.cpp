@@ -81,14 +81,12 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x, int
 
 namespace {
 
-// Returns the sizes of the parameters at x. A parameter far smaller than its start may be 0 up to rounding
-// errors of numbers inside the function, as when points are registered with themselves. Then the start is its
-// size.
+// Returns the sizes of the parameters at x. If a parameter is a rounding error of its start, its value at the
+// minimum is 0, as when points are registered with themselves. Then the start is its size.
 std::vector<double> sizes_of_parameters(std::span<const double> x, std::span<const double> start) {
-  constexpr double kShrunk = 1e-3;
   std::vector<double> sizes(x.begin(), x.end());
   for (std::size_t j = 0; j < std::min(x.size(), start.size()); ++j)
-    if (std::fabs(x[j]) <= kShrunk * std::fabs(start[j])) sizes[j] = start[j];
+    if (std::fabs(x[j]) <= kRoundingErrors * std::fabs(start[j])) sizes[j] = start[j];
   return sizes;
 }
 

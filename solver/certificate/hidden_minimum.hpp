@@ -72,8 +72,8 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x, int
 // y: it equals y where the model is linear, and it is small beside the terms of the row where these cancel. A
 // residual within the last digits of its own row counts as 0. The norm of |Jx| leaves out the tenth of the
 // rows with the largest |Jx|, but at most as many rows as there are parameters. So many rows can be fitted
-// exactly whatever happens to the others; but a whole peak must not be left out. A parameter far smaller than
-// its start x0 counts as large as the start.
+// exactly whatever happens to the others; but a whole peak must not be left out. A parameter that is a
+// rounding error of its start x0 counts as large as the start.
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
                         int rank);
 // Returns true if each residual at x is less than this share, 1e-30, of the first-order terms that its row
@@ -90,8 +90,8 @@ bool follows(const RowModel& rows, std::span<const double> x, std::span<const do
 // 1e8. The first-order terms J_ij x_j do not contain these numbers. So x is moved until the residuals should
 // change by their own size, or by some rounding errors of their terms. Any other change is a rounding error,
 // because J is constant over so short a distance. Such an error may be as large as `most` times the terms, or
-// as the last digits of y, before it counts. The terms of a parameter far smaller than its start x0 are those
-// of the start. `limits` are the bounds of x. Takes up to two passes over some thousand rows.
+// as the last digits of y, before it counts. The terms of a parameter that is a rounding error of its start
+// x0 are those of the start. `limits` are the bounds of x. Takes up to two passes over some thousand rows.
 bool rounds_inside(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
                    const Limits& limits, double most);
 

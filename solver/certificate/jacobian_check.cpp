@@ -90,14 +90,19 @@ class DenseEvaluator::JacobianCheck {
 
   // Returns ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error
   // is small and returns the smallest error. If the answer is 0, a parameter is only a rounding error at the
-  // end, and its usual step moves no residual. So steps grow at least to those of a parameter of size 1.
-  // Returns NaN if no residual beside x is finite.
+  // end, and its usual step shows nothing but rounding. So if no two differences have agreed yet, steps grow
+  // up to those of a parameter of size 1. Returns NaN if no residual beside x is finite.
   double error(const Vector& v) const {
     double least = kInfinity, longest = 0;
     for (const double step : v) longest = std::max(longest, std::fabs(step));
-    for (double longer = 1; longer <= kLongest || longer * longest <= kStep; longer *= kLonger) {
+    Vector slopes;
+    bool seen = false;
+    for (double longer = 1; longer <= kLongest || (!seen && longer * longest <= kStep); longer *= kLonger) {
       least = std::min(least, error(v, longer));
-      if (!(least > kTolerance)) break;
+      if (least <= kTolerance) break;
+      for (double& d : differences_) d /= longer;
+      seen = seen || agree(slopes, differences_);
+      slopes = differences_;
     }
     return least;
   }
@@ -137,6 +142,13 @@ class DenseEvaluator::JacobianCheck {
     return r;
   }
 
+  static bool agree(const Vector& a, const Vector& b) {
+    if (a.size() != b.size()) return false;
+    Vector apart = a;
+    for (std::size_t i = 0; i < a.size(); ++i) apart[i] -= b[i];
+    return norm(b) > 0 && norm(apart) <= kTolerance * norm(b);
+  }
+
   double error(const Vector& v, double longer) const {
     const Vector above = residuals(v, longer), below = residuals(v, -longer);
     const Vector& here = columns_.back();
@@ -145,7 +157,8 @@ class DenseEvaluator::JacobianCheck {
       for (std::size_t i = 0; i < here.size(); ++i) straight.add(above[i], here[i], below[i]);
       straightness_ = straight.ratio();
     }
-    Vector wrong, differences;
+    Vector wrong;
+    differences_.clear();
     for (std::size_t i = 0; i < here.size(); ++i) {
       double up = above[i] - here[i], down = here[i] - below[i];
       if (!std::isfinite(up)) up = down;
@@ -156,13 +169,13 @@ class DenseEvaluator::JacobianCheck {
       // At a kink any slope between those of the two sides is right.
       const double middle = 0.5 * (up + down), slack = longer == 1 ? 0.5 * std::fabs(up - down) : 0;
       wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
-      differences.push_back(middle);
+      differences_.push_back(middle);
     }
-    if (differences.empty() && longer > 1) return kInfinity;  // a step that is too long proves nothing
+    if (differences_.empty() && longer > 1) return kInfinity;  // a step that is too long proves nothing
     double squares = 0;
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;
-    return excess > 0 ? excess / (std::sqrt(squares) + norm(differences)) : 0;
+    return excess > 0 ? excess / (std::sqrt(squares) + norm(differences_)) : 0;
   }
 
   DenseEvaluator& evaluator_;
@@ -172,6 +185,7 @@ class DenseEvaluator::JacobianCheck {
   double rounding_;
   std::vector<Vector> columns_;  // columns of J, then r
   mutable double straightness_ = 0;
+  mutable Vector differences_;  // of the step that was tried last
 };
 
 void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,

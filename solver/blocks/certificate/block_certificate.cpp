@@ -272,14 +272,12 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. Second
   // derivatives would take longer than the solve, except for a few unknowns. Those only tell saddles.
   const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
-  constexpr std::size_t kFew = 8;
   if (c.passed) {
     c.passed = withstands_doubts(judgement, out);
   } else if (judgement.distance.known && judgement.distance.rank == 0) {
     found_lower_ = falls_where_unseen(judgement, out);
   } else if (judgement.doubt.empty() && near_enough) {
-    found_lower_ =
-        point().free() <= kFew && curvature_at_end(judgement, kNegativeCurvature, out) == Curved::down;
+    found_lower_ = is_beside_saddle(judgement, out);
     if (found_lower_) judgement.doubt = kLowerBeside;
   } else if (judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;

@@ -92,6 +92,26 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   if (found_lower_ || (near && !passed && !(c.step <= kShort))) c.decrement_sigma = by_linear_model;
 }
 
+// Returns the cost below which a valley begins. Even a small fall along a straight line can be its beginning.
+double BlockSystem::lower_in_a_valley(const BlockJudgement& judgement) const {
+  constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
+  return at_.model.cost -
+         std::max(kOfContradiction * judgement.contradiction(), kOfNoise * judgement.terms->cost_noise);
+}
+
+// Returns true if x is beside a saddle. This is a shorter form of curvature_at_end() for ends by a tolerance
+// of the user, which takes at most some twenty evaluations. If it returns true, out.step leads to a lower
+// cost.
+bool BlockSystem::is_beside_saddle(const BlockJudgement& judgement, Certified& out) {
+  constexpr std::size_t kFew = 8;
+  if (low_jacobian() || point().free() > kFew) return false;
+  if (curves_like_normal(point(), gradient_beside(), kNegativeCurvature)) return false;
+  const ShiftBy by = sizes_are_offsets(point()) ? ShiftBy::residual : ShiftBy::size;
+  const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);
+  return found.known && found.least < -kNegativeCurvature &&
+         falls_along(found, lower_in_a_valley(judgement), out);
+}
+
 // Decides whether x is a saddle. It is one if the cost has negative curvature along some direction. Large
 // residuals and redescending losses can cause this although JᵀJ is positive. In that case out.step leads to a
 // lower cost. The curvature is unknown if it differs from that of JᵀJ by less than `limit`, relative to the
@@ -100,10 +120,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
                                                   Certified& out) {
   const std::size_t free = point().free();
   if (low_jacobian() || judgement.certificate.governed_by == kZeroResidual) return Curved::unknown;
-  // Even a small fall of the cost along a straight line can be the beginning of a valley.
-  constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
-  const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
-                                                  kOfNoise * judgement.terms->cost_noise);
+  const double enough = lower_in_a_valley(judgement);
   const bool offsets = sizes_are_offsets(point());
   const ShiftBy first = offsets ? ShiftBy::residual : ShiftBy::size,
                 second = offsets ? ShiftBy::size : ShiftBy::residual;

@@ -253,7 +253,8 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
 
 // Returns true if the difference over some longer step agrees with `given`, the derivative along this
 // direction. If the answer is 0, the number is only a rounding error at the end, and a step in proportion to
-// it moves no residual. So steps grow up to those of a number of size 1.
+// it moves few residuals or none. So steps grow up to those of a number of size 1. A wrong derivative would
+// agree only by chance.
 bool BlockSystem::agrees_over_longer_step(const DerivativeDirection& direction,
                                           std::span<const double> given) {
   constexpr double kGrowth = 32;
