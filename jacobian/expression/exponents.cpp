@@ -97,8 +97,9 @@ bool Growth::saturates(const Graph& graph, NodeId id, Variation& varies) const {
 
 namespace {
 
-// Returns 0, or a number that is not finite where a factor of `tangent` is not that is the same in every row,
-// as 1/c is at c = 0. Returns `tangent` itself if it has too many factors and terms to look at.
+// Returns 0 if all factors of `tangent` that are the same in every row are finite. Otherwise it returns
+// infinity or NaN, as for the factor 1/c at c = 0. It returns `tangent` itself if that has too many factors
+// and terms to look at.
 NodeId zero_by_row(Graph& graph, NodeId tangent, Variation& varies) {
   constexpr std::size_t kMost = 200;
   std::set<std::pair<NodeId, bool>> seen;

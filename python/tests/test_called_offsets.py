@@ -161,3 +161,32 @@ def test_an_answer_of_nearly_0_is_certified(shift, noise, given):
         found = nf.least_squares(residuals, start, **options)
         assert found.success, found.message
         assert np.allclose(found.x, [0, shift, shift], atol=5 * noise + 1e-14, rtol=0)
+
+
+@pytest.mark.parametrize("answer", [408.94766113160284, 3.7, 0.02])
+def test_a_start_far_above_the_answer_does_not_hide_rounding_inside_the_function(answer):
+    t, offset = np.linspace(0.5, 3, 12), 1e8
+    for draw in range(40):
+        y = answer * t + 1e-14 * answer * np.random.default_rng(draw).normal(size=12)
+
+        def residuals(p, y=y):
+            return ((float(p[0]) + offset) - offset) * t - y
+
+        fit = nf.least_squares(residuals, [1e5 * answer], jac=lambda p: t[:, None])
+        minimum = t @ y / (t @ t)
+        assert not fit.success or abs(fit.x[0] - minimum) <= 10 * fit.std_errors[0]
+
+
+@pytest.mark.parametrize("start", [[6e-10, 2.6e-10], [1e-10, 1.04e-10]])
+def test_a_forgotten_derivative_by_a_tiny_parameter_is_found(start):
+    amplitude, sigma, delay = 1e-10, 1e-12, 1.3e-10
+    rate, t = 2 * math.pi * 0.1 / delay, np.linspace(0, 30 * delay, 30)
+
+    def model(p):
+        return np.array([(p[0] + amplitude * math.sin(rate * (one - p[1]))) / sigma for one in t])
+
+    y = model([3e-10, delay]) + np.cos(7 * np.arange(30))
+    forgotten = np.column_stack([np.full(30, 1 / sigma), np.zeros(30)])
+    fit = nf.least_squares(lambda p: model(p) - y, start, jac=lambda p: forgotten)
+    assert not fit.success
+    assert "column 1" in fit.message

@@ -146,7 +146,6 @@ void report_facts(const ProblemControl* control, const BlockSystem& system, cons
   facts.linear_iterations = system.linear_iterations();
   facts.groups_followed = prepared.structure.groups_followed;
   facts.tolerance_met = out.tolerance_met;
-  facts.doubtful = !system.doubt().empty() && !system.certificate_was_cut_short();
   facts.cost_by_functions = system.cost_by_functions(out.x);
   *control->facts = facts;
 }

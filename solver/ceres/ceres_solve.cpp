@@ -41,6 +41,8 @@ class Session {
   void solve();
   void conclude();
   double final_cost() const;
+  bool is_far(double errors) const;
+  bool cost_nearly_vanished(const ceres::IterationSummary& last) const;
   bool tolerance_met() const;
   void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
@@ -172,37 +174,42 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
+// Returns true if the linear model without damping shows that the solve ended far from the optimum: by more
+// than a standard error, and by a decrease of the cost more than ten times function_tolerance. With at most
+// one residual more than unknowns the standard error takes all of the cost for noise, so the distance is
+// never above 1. There the end is far if the model promises to lower the cost by one per cent.
+bool Session::is_far(double errors) const {
+  constexpr double kTolerated = 10;  // times function_tolerance
+  constexpr double kOfCost = 0.01;
+  const int residuals = theirs_.num_residuals_reduced;
+  if (residuals <= theirs_.num_effective_parameters_reduced + 1) return errors * errors > kOfCost;
+  // The promised decrease, ½ errors² σ², relative to the cost, which is about ½ σ² for each residual.
+  const double promised = errors * errors / residuals;
+  return errors > 1 && promised > kTolerated * options_.function_tolerance;
+}
+
+// Returns true if the cost nearly vanished, and the last step was longer than the next one without damping
+// would be. Of exact data the linear model promises to remove all of the cost, however small it is. So the
+// end is not far, although is_far() says so. That does not hold if the step met function_tolerance, because
+// the model then promised much more than the step achieved.
+bool Session::cost_nearly_vanished(const ceres::IterationSummary& last) const {
+  constexpr double kVanished = 1e-8;  // of the cost at the start
+  return ours_.final_cost <= kVanished * ours_.initial_cost && facts_.undamped_step <= last.step_norm &&
+         std::fabs(last.cost_change) > options_.function_tolerance * last.cost;
+}
+
 // Returns true if one of the user's tolerances was met in f64 by a step that was short for no other reason. A
 // rejected step can be short because of its damping, and so can a step that changed the cost by no more than
-// rounding. Such steps count only near the optimum. Any other step counts, unless the linear model without
-// damping shows that it ends far from the optimum: by more than a standard error, and by a decrease of the
-// cost more than ten times function_tolerance. With at most one residual more than unknowns the standard
-// error takes all of the cost for noise, so the distance is never above 1. There the end is far if the linear
-// model promises to lower the cost by one per cent.
-//
-// Of exact data the model promises to remove all of the cost, however small it is. Where the cost nearly
-// vanished, a step also counts if it was longer than the next one without damping would be, unless it met
-// function_tolerance: then the model promised much more than the step achieved. If there is no standard error
-// to measure the distance, steps count after an accepted one. Nothing counts where the certificate has a
-// doubt.
+// rounding. Such steps count only near the optimum or, if there is no standard error to measure the distance,
+// after an accepted step. Nothing counts where the certificate has a doubt.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met || facts_.doubtful) return false;
   if (theirs_.iterations.empty()) return true;
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
-  constexpr double kTolerated = 10;      // times function_tolerance
-  constexpr double kOfCost = 0.01;
-  constexpr double kVanished = 1e-8;  // of the cost at the start
-  const double change = std::fabs(last.cost_change), of_cost = options_.function_tolerance;
-  const bool fell = last.iteration == 0 || change > kRounding * last.cost;
   const double errors = ours_.certificate.decrement_sigma;
-  // The promised decrease, ½ errors² σ², relative to the cost, which is about ½ σ² for each residual.
-  const double promised = errors * errors / std::max(1, theirs_.num_residuals_reduced);
-  const bool few = theirs_.num_residuals_reduced <= theirs_.num_effective_parameters_reduced + 1;
-  const bool far = few ? errors * errors > kOfCost : errors > 1 && promised > kTolerated * of_cost;
-  const bool vanished = ours_.final_cost <= kVanished * ours_.initial_cost && change > of_cost * last.cost &&
-                        facts_.undamped_step <= last.step_norm;
-  if (last.step_is_successful && fell) return vanished || !far;
+  const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
+  if (last.step_is_successful && fell) return !is_far(errors) || cost_nearly_vanished(last);
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 

@@ -293,3 +293,41 @@ TEST_CASE("Wood's function: a tolerance that is met beside the saddle is no succ
     CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 1e-6));
   }
 }
+
+namespace {
+
+// Rotates a point by a quaternion that need not have length 1, and compares it with another one.
+struct Rotated {
+  std::array<double, 3> from, to;
+  template <class T>
+  bool operator()(const T* q, T* r) const {
+    const T point[3] = {T(from[0]), T(from[1]), T(from[2])};
+    ceres::QuaternionRotatePoint(q, point, r);
+    for (std::size_t i = 0; i < 3; ++i) r[i] -= to[i];
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a quaternion without a manifold, whose length nothing determines, converges") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    const std::array<double, 4> truth{1, 0.3 * normal(random), 0.3 * normal(random), 0.3 * normal(random)};
+    std::array<double, 4> q{1, 0.1 * normal(random), 0.1 * normal(random), 0.1 * normal(random)};
+    ceres::Problem problem;
+    for (int i = 0; i < 6; ++i) {
+      std::array<double, 3> from{normal(random), normal(random), normal(random)}, to{};
+      ceres::QuaternionRotatePoint(truth.data(), from.data(), to.data());
+      for (double& v : to) v += 1e-8 * normal(random);
+      problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Rotated, 3, 4>(new Rotated{from, to}), nullptr,
+                               q.data());
+    }
+    ceres::Solver::Summary summary;
+    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+  }
+}

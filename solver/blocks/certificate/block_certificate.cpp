@@ -269,8 +269,9 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);
   facts_.undamped_step = judgement.distance.known ? std::sqrt(dot(out.step, out.step)) : kNaN;
-  // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. Second
-  // derivatives would take longer than the solve, except for a few unknowns. Those only tell saddles.
+  facts_.doubtful = !judgement.doubt.empty();
+  // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. All
+  // second derivatives would take longer than the solve, so only the search for saddles is made.
   const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
   if (c.passed) {
     c.passed = withstands_doubts(judgement, out);
@@ -284,6 +285,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
     judge_by_second_order(tests, judgement, out);
     if (!c.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
   }
+  facts_.doubtful = facts_.doubtful || found_lower_;
   doubt_ = judgement.doubt;
   cut_short_ = judgement.distance.known && !judgement.distance.reached;
   if (doubt_.empty() && cut_short_) {

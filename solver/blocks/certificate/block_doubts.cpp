@@ -158,10 +158,7 @@ bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
   const BlockTerms terms = measure_terms(point);
   BlockDistance distance = block_distance(point, terms);
   examine_weak_directions(point, terms, distance);
-  // Weaker directions may be determined by rounding errors alone, as the length of a quaternion without a
-  // manifold.
-  constexpr double kWellDetermined = 1e20;  // condition of JᵀJ
-  return distance.known && distance.rank > rank && !(distance.condition > kWellDetermined);
+  return distance.known && distance.rank > rank;
 } catch (...) {
   return false;
 }

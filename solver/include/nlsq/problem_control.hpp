@@ -41,7 +41,9 @@ struct BlockSolveFacts {
   int linear_iterations = 0;
   bool groups_followed = false;  // the given elimination groups were used
   bool tolerance_met = false;    // one of the control's stop tests ended the solve
-  bool doubtful = false;         // no test can decide at the end: a parameter ran away, or moves no residual
+  // No test can decide at the end, because a parameter ran away or moves no residual, or the cost is known
+  // to be lower elsewhere.
+  bool doubtful = false;
   double undamped_step =
       std::numeric_limits<double>::quiet_NaN();  // norm of the step without damping at the end
   // The cost at the end, by the residuals of the functions themselves; NaN if they were not called there.
