@@ -100,8 +100,8 @@ void take_end(const Summary& summary, std::size_t k, auto& out) {
   out.iterations[k] = static_cast<int>(summary.iterations.size());
 }
 
-// Does what curve_fit_batch does in lanes, for a caller that makes the other fits by curve_fit: those which
-// the lanes cannot certify end as FAILED, and so do all if they cannot run in lanes.
+// Makes the fits of curve_fit_batch that lanes can make. The caller makes the others by curve_fit. Fits that
+// lanes cannot certify end as FAILED, and so do all fits if they cannot run in lanes.
 BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                          const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options);
 
@@ -111,8 +111,8 @@ bool usable(const Column& column, Wanted wanted);
 // Returns R² of a fit with this cost, or NaN if the fitted quantity does not vary.
 double share_explained(const Batch& batch, std::size_t fit, double cost);
 
-// Returns true if the fitted quantity scatters by more than this sum of squares already in three rows. R² is
-// above 0 then, and need not be computed.
+// Returns true if three rows already show that the fitted quantity scatters by more than this sum of squares.
+// Then R² is above 0 and need not be computed.
 bool few_rows_scatter_more(const Batch& batch, std::size_t fit, double rss);
 
 // Returns the warnings of a fit without a loss as one text (warnings_of). `end` has the verdict, and the

@@ -193,7 +193,7 @@ BatchResult empty_result(const Batch& batch) {
 // Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
-  // `leaves` says that only lanes make fits: those which they cannot certify are left to the caller.
+  // If `leaves` is true, only lanes make fits, and those that they cannot certify are left to the caller.
   Fits(const Batch& batch, bool in_lanes, bool leaves, BatchResult& out)
       : batch_(batch), in_lanes_(in_lanes), leaves_(leaves), out_(out) {}
 

@@ -41,8 +41,8 @@ bool is_on_bound(const Limits& limits, int parameter, double value);
 void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
                                GroupsResult& fits);
 
-// Computes the start of a joint fit. The shared parameters start at the medians of the groups' own fits, the
-// others at the results of fits of the groups with the shared ones fixed there.
+// Computes the start of a joint fit. The shared parameters start at the medians of the groups' own fits. The
+// other parameters start at the results of further fits, in which the shared ones are fixed at these medians.
 GroupsResult own_fits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
                       const NamedValues& p0, const GroupOptions& options, const std::vector<int>& shared);
 

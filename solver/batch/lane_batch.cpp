@@ -37,7 +37,7 @@ LaneProblem problem_of(const Batch& batch) {
           o.absolute_sigma};
 }
 
-// Fits begin in f32 with this policy. With others that the lanes take they run in f64 throughout.
+// Returns true if fits begin in f32. With the other policies that lanes take, fits run in f64 throughout.
 bool is_default(const PrecisionPolicy& policy) { return policy == PrecisionPolicy{}; }
 
 // Returns at most 16 rows that are spread over the data. The first row and the last are among them.
@@ -278,7 +278,7 @@ void LaneBatch::converge(std::size_t lane) {
       batch_, fit, end, [&](std::size_t j) { return x_[j]; },
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);
   restore_signs(batch_, fit, nullptr, out_);
-  // Fits in lanes have no other warning than that of an R² below 0.
+  // The only warning that fits in lanes can have is that of an R² below 0.
   if (!few_rows_scatter_more(batch_, fit, 2 * at_.cost)) {
     WarnedEnd warned;
     warned.verdict = end.verdict;

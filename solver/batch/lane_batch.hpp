@@ -23,7 +23,7 @@ struct LaneCertificate {
 };
 
 // Returns true if so many fits, each of so many rows and `free` parameters, can run in lanes: many small fits
-// without options that only single fits support. `options` are settled().
+// without options that only single fits support. settled() must have been applied to the options.
 bool lanes_take(const FitOptions& options, std::size_t fits, std::size_t rows, std::size_t free);
 // Returns true if the fits of this batch can run in lanes. They also need one length, and no bounds, losses
 // or ties.
@@ -39,7 +39,7 @@ class LaneBatch {
   void run(std::size_t first, std::size_t last);
   const std::vector<std::size_t>& left() const { return left_; }
   std::size_t done() const { return done_; }
-  // Those of fits with success in the last run.
+  // Returns the warnings of fits with success in the last run, by fit.
   const std::map<std::size_t, std::string>& warnings() const { return warnings_; }
   const KernelCounters& counters() const { return counters_; }
 

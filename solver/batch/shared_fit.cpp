@@ -63,7 +63,7 @@ class SharedFit {
   }
 
  private:
-  // Groups without a start are left out.
+  // Computes the start, and lists the groups that take part in the fit. Groups without a start do not.
   void find_start() {
     out_ = own_fits(model_, x_, y_, group_, p0_, options_, shared_);
     for (std::size_t k = 0; k < out_.size(); ++k) {
@@ -275,8 +275,8 @@ class SharedFit {
     }
   }
 
-  // Stores the warnings of each group. `errors` is NaN for undetermined parameters, and
-  // `weak` are the groups without which the standard errors would be known.
+  // Stores the warnings of each group. `errors` is NaN for undetermined parameters. `weak` is true for the
+  // groups whose rows do not determine their own parameters.
   void warn(const Matrix& errors, const std::vector<bool>& weak) {
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, {}, limits_);
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
