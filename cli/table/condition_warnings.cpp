@@ -67,7 +67,8 @@ class ConditionCheck {
     }
   }
 
-  // Warns if two sides are equal in some row, and may have different digits in the file.
+  // Warns if both sides are the same double in some row, although the file may have different digits there.
+  // That can happen with whole numbers from 2^53 on.
   void compare_large(const Side& a, const Side& b, bool equality) {
     if (!(a.column || b.column) || !((a.column || a.number) && (b.column || b.number))) return;
     const std::size_t rows = columns_[a.column ? *a.column : *b.column].size();

@@ -40,8 +40,8 @@ class ReadColumns {
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
-  // It looks at the columns of the expression `of` alone if that is given. Sets FitData::percent_columns to
-  // those of the columns it has looked at.
+  // It examines all columns, or only those of the expression `of`. It stores which of the examined columns
+  // have percent signs in FitData::percent_columns.
   void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
   // Throws BadData if times of day run over midnight in the rows kept, in columns that the fit needs, or in
   // those of them that conditions read, too. Columns that are only compared need no order.

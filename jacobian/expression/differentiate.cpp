@@ -62,8 +62,8 @@ class Forward {
     return changes.empty() ? sum : g_.make(Op::select, f.a, change_of(id, changes), sum);
   }
 
-  // Returns the tangent of an operand times the partial derivative by it, or 0 where one of them is 0 and the
-  // other may be infinite.
+  // Returns what an operand contributes to the tangent: its own tangent times the partial derivative by it.
+  // Where one of the two is 0 and the other is infinite, the contribution is 0.
   NodeId change_by_operand(NodeId id, int which, NodeId tangent, bool shared) {
     Partial partial = partial_derivative(g_, id, which, varies_);
     // The function max(x-t, 0)^n has no slope before t.

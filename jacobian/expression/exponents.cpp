@@ -73,8 +73,8 @@ Growth::Growth(const Graph& graph, std::size_t count, Variation& varies, const I
     if (power[id]) grows_[id] = 0;
     any = any || saturates(graph, id, varies) || base_may_vanish(graph, id, varies);
   }
-  // One such exponential or power rules out the adjoint form. The tangents of the forward form overflow more
-  // easily, so that squares count as well, as in exp(-x^2).
+  // If there is such an exponential or power, only the forward form is right. Its tangents overflow more
+  // easily than adjoints. So products of factors that vary, such as x^2 in exp(-x^2), count as well.
   for (NodeId id = 0; any && id < count; ++id) {
     if (!power[id]) grows_[id] |= overflows[id];
   }
@@ -96,6 +96,12 @@ bool Growth::saturates(const Graph& graph, NodeId id, Variation& varies) const {
 }
 
 namespace {
+
+// Returns a node that is true where |id| is finite.
+NodeId is_finite(Graph& graph, NodeId id) {
+  return graph.make(Op::less, graph.make(Op::abs, id),
+                    graph.constant(std::numeric_limits<double>::infinity()));
+}
 
 // Returns 0 if all factors of `tangent` that are the same in every row are finite. Otherwise it returns
 // infinity or NaN, as for the factor 1/c at c = 0. It returns `tangent` itself if that has too many factors
@@ -125,16 +131,13 @@ NodeId zero_by_row(Graph& graph, NodeId tangent, Variation& varies) {
     // 0.
     if (node.op == Op::select && is_truth(graph[node.a].op)) next.push_back({node.c, divides});
   }
-  const NodeId limit = graph.constant(std::numeric_limits<double>::infinity());
-  return graph.make(Op::select, graph.make(Op::less, sum, limit), graph.constant(0), sum);
+  return graph.make(Op::select, is_finite(graph, sum), graph.constant(0), sum);
 }
 
 }  // namespace
 
 NodeId tangent_of_exponent(Graph& graph, NodeId u, NodeId tangent, Variation& varies) {
-  const NodeId limit = graph.constant(std::numeric_limits<double>::infinity());
-  const NodeId finite = graph.make(Op::less, graph.make(Op::abs, u), limit);
-  return graph.make(Op::select, finite, tangent, zero_by_row(graph, tangent, varies));
+  return graph.make(Op::select, is_finite(graph, u), tangent, zero_by_row(graph, tangent, varies));
 }
 
 }  // namespace nlsq::inline v0

@@ -54,7 +54,8 @@ struct Factor {
 
 bool is_product(const Graph& graph, NodeId id);
 
-// Adds the factors of a product that are the same in every row. Returns false if another factor is active.
+// Adds those factors of the product `of` that are the same in every row to `out`. Returns false if one of the
+// others is active, that is, if it depends on a leaf by which derivatives are taken.
 bool add_factors(const Graph& graph, Factor of, Variation& varies, const IsActive& active,
                  std::vector<Factor>& out);
 

@@ -103,16 +103,16 @@ struct EliminationKernels {
   // Returns false if some V is not positive definite.
   bool (*eliminate)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
                     const double* g, const double* damping, double* root, T* S, T* b, T* scratch);
-  // Computes the step of points [first, last): -NᵀN (g + Wᵀ s). s holds `pad` numbers for each F block.
+  // Computes the step of points [first, last), which is -NᵀN (g + Wᵀ s). s holds `pad` numbers for each F
+  // block.
   void (*substitute)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* root,
                      const double* g, const T* s, double* step);
 
   // Computes the right-hand sides of geodesic acceleration for the matrix that was eliminated last. For
   // points [first, last), `step` and s are a step of the points and of the F blocks (`pad` numbers each).
-  // `moved` holds the actual change of the residual of each row, where a linear model has J times the step;
-  // `row` gives the first row of each slot.
-  //    ρ = factor (moved - J step), which replaces `moved`;  bent = Eᵀρ;
-  //    b += Fᵀ(ρ - E NᵀN bent), for each F block.
+  // `moved` holds the actual change of the residual of each row, where a linear model has J times the step.
+  // `row` gives the first row of each slot. The function replaces `moved` by ρ = factor (moved - J step),
+  // stores Eᵀρ in `bent`, and adds Fᵀ(ρ - E NᵀN bent) to b for each F block.
   void (*bend)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* root,
                const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
                double* bent, T* b);

@@ -100,8 +100,8 @@ void take_end(const Summary& summary, std::size_t k, auto& out) {
   out.iterations[k] = static_cast<int>(summary.iterations.size());
 }
 
-// Makes the fits of curve_fit_batch that lanes can make. The caller makes the others by curve_fit. Fits that
-// lanes cannot certify end as FAILED, and so do all fits if they cannot run in lanes.
+// Runs only those fits of a batch that can run in lanes. Fits that lanes cannot certify end as FAILED, and so
+// do all fits if the batch cannot run in lanes. The caller repeats these by curve_fit.
 BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                          const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options);
 

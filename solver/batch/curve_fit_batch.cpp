@@ -166,8 +166,7 @@ class BatchTask {
       return;
     }
     if (why.empty() && minimum.lost_parameters && is_constant(batch_.y[f])) why = message_of_constant();
-    if (why.empty())
-      why = message_of_end(minimum, evaluator, rows, names_at(batch_.model.names, batch_.free));
+    if (why.empty()) why = message_of_end(minimum, evaluator, rows, {batch_.model.names, batch_.free});
     note_end(f, std::move(why));
   }
 
@@ -193,7 +192,7 @@ BatchResult empty_result(const Batch& batch) {
 // Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
-  // If `leaves` is true, only lanes make fits, and those that they cannot certify are left to the caller.
+  // If `leaves` is true, fits run only in lanes. Fits that lanes cannot certify are left to the caller.
   Fits(const Batch& batch, bool in_lanes, bool leaves, BatchResult& out)
       : batch_(batch), in_lanes_(in_lanes), leaves_(leaves), out_(out) {}
 

@@ -37,7 +37,8 @@ LaneProblem problem_of(const Batch& batch) {
           o.absolute_sigma};
 }
 
-// Returns true if fits begin in f32. With the other policies that lanes take, fits run in f64 throughout.
+// Returns true for the default policy. Fits in lanes begin in f32 with it. With the other policies that lanes
+// take, they run in f64 throughout.
 bool is_default(const PrecisionPolicy& policy) { return policy == PrecisionPolicy{}; }
 
 // Returns at most 16 rows that are spread over the data. The first row and the last are among them.

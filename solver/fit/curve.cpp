@@ -143,19 +143,19 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
   }
 }
 
-// Returns the message of an end at which too many rows lie beyond the scale of the loss, otherwise an empty
-// text: too few rows are within it, or some parameters are undetermined only because the rows that would
-// determine them lie beyond, where the slope of the loss is 0.
+// Returns the message of an end at which too many rows lie beyond the scale of the loss. The text is empty if
+// there are not too many. Some parameters may be undetermined only because the rows that would determine them
+// lie beyond, where the slope of the loss is 0. Or too few rows are within the scale.
 std::string message_of_beyond(const Curve& curve, const MinimizerResult& minimum,
                               const RowStatistics& of_rows) {
   const Certificate& c = minimum.summary.certificate;
   std::vector<std::string> names;
-  if (c.verdict != Verdict::rank_deficient || of_rows.beyond == 0)
-    return message_of_too_few(of_rows, curve.data->rows(), curve.form.loss);
-  for (const int k : c.confounded) {
-    const auto j = static_cast<std::size_t>(k);
-    if (std::isfinite(of_rows.covariance(j, j)))
-      names.push_back(curve.names[static_cast<std::size_t>(curve.free[j])]);
+  if (c.verdict == Verdict::rank_deficient && of_rows.beyond > 0) {
+    for (const int k : c.confounded) {
+      const auto j = static_cast<std::size_t>(k);
+      if (std::isfinite(of_rows.covariance(j, j)))
+        names.push_back(curve.names[static_cast<std::size_t>(curve.free[j])]);
+    }
   }
   if (names.empty()) return message_of_too_few(of_rows, curve.data->rows(), curve.form.loss);
   return fmt::format(
@@ -262,7 +262,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                            add_usual_numbers(Column(*curve.data, k), numbers);
                          return numbers;
                        },
-                       names_at(curve.names, curve.free)};
+                       {curve.names, curve.free}};
   const SolveFunction solve_one = [&](const SolveRequest& from) {
     return solve_from_better_start(curve, linear, from, solve_from);
   };

@@ -15,6 +15,15 @@
 
 namespace nlsq::inline v0 {
 
+// Names the free parameters in messages: `free` lists their positions among all names of the model. Without
+// names, parameters are named by their numbers.
+struct FreeNames {
+  std::span<const std::string> all = {};
+  std::span<const int> free = {};
+
+  std::string of(std::size_t j) const;  // implemented in solve_message.cpp
+};
+
 struct SolveRequest {
   RowModel& rows;
   Vector x0;                // free parameters
@@ -30,7 +39,7 @@ struct SolveRequest {
   // Returns numbers that parameters may have by the ranges of the predictors (add_usual_numbers), or is
   // empty.
   std::function<Vector()> usual_numbers = {};
-  std::vector<std::string> names = {};  // of the free parameters, for messages; empty if they have none
+  FreeNames names = {};  // whose memory must live as long as the request
 
   // Returns the same request with other options.
   SolveRequest with(const SolverOptions& other) const {
@@ -42,13 +51,6 @@ struct SolveRequest {
     return linear_by_trial ? std::span<const int>() : std::span<const int>(linear);
   }
 };
-
-// Returns the names of these parameters.
-inline std::vector<std::string> names_at(std::span<const std::string> all, std::span<const int> which) {
-  std::vector<std::string> names;
-  for (const int j : which) names.push_back(all[static_cast<std::size_t>(j)]);
-  return names;
-}
 
 // Solves for the linear parameters and minimizes. If there is no certificate, tries again from the given
 // start with geodesic acceleration. Returns the better result.
@@ -66,9 +68,8 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
 // failures, nothing is allocated once the memory has grown.
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
 // Returns the message of such a result: what ended the fit and, if it is no success, what would help. Sets
-// `evaluator` of the summary. `names` are those of the free parameters, or empty. Implemented in
-// solve_message.cpp.
+// `evaluator` of the summary. Implemented in solve_message.cpp.
 std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows,
-                           std::span<const std::string> names = {});
+                           const FreeNames& names = {});
 
 }  // namespace nlsq::inline v0

@@ -28,8 +28,7 @@ std::pair<std::string, const char*> extreme(std::span<const double> x, std::size
             "model with its logarithm."};
 }
 
-std::string failure_message(std::span<const double> x, const RowSizes& sizes,
-                            std::span<const std::string> names) {
+std::string failure_message(std::span<const double> x, const RowSizes& sizes, const FreeNames& names) {
   if (!sizes.finite && sizes.largest_column == x.size()) {
     return fmt::format(
         "the residual of row {} is not finite at the starting values; parameters are unchanged. Start where "
@@ -44,7 +43,7 @@ std::string failure_message(std::span<const double> x, const RowSizes& sizes,
         "{:.6g}); "
         "parameters are unchanged. Start elsewhere, leave the row out, or write the value there as a case of "
         "its own, as in if(x > 0, ..., 0).",
-        sizes.row, names.empty() ? fmt::format("parameter {}", j + 1) : names[j], x[j]);
+        sizes.row, names.of(j), x[j]);
   }
   constexpr double kOrdinary = 1e140;  // the squares of even a trillion of these are finite
   if (sizes.largest < kOrdinary) {
@@ -101,7 +100,7 @@ std::string held_message(const Certificate& c) {
 
 // Returns the message. `sizes` are those of the rows at x, for a failed start or underflowing squares.
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const RowSizes& sizes,
-                       std::span<const std::string> names) {
+                       const FreeNames& names) {
   const Summary& s = result.summary;
   if (s.termination == Termination::failure) return failure_message(result.x, sizes, names);
   if (s.certificate.wrong_column >= 0) {
@@ -157,8 +156,12 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
 
 }  // namespace
 
+std::string FreeNames::of(std::size_t j) const {
+  return all.empty() ? fmt::format("parameter {}", j + 1) : all[static_cast<std::size_t>(free[j])];
+}
+
 std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows,
-                           std::span<const std::string> names) {
+                           const FreeNames& names) {
   RowSizes sizes;
   if (end.summary.termination == Termination::failure || end.underflow) sizes = evaluator.sizes(end.x);
   end.summary.evaluator = rows.kind();

@@ -77,10 +77,10 @@ NLSQ_INLINE void apply_root(const double* N, double* t, int size) {
 
 // Computes the rows of Q, whose columns are an orthonormal basis of the columns of E. The square roots of the
 // damping count as further rows of E. Since E = Q Lᵀ, a row q of Q solves L q = e, where e is that row of E.
-// L is the Cholesky factor of V = EᵀE. So QᵀQ differs from the identity by rounding errors times the
-// condition of V. Where that is too much, a second triangle corrects it, which is the Cholesky factor of QᵀQ
-// (Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, Roundoff error analysis of the CholeskyQR2 algorithm, Electron.
-// Trans. Numer. Anal. 44, 2015).
+// L is the Cholesky factor of V = EᵀE. The rounding errors of L grow with the condition of V, and so QᵀQ is
+// not exactly the identity. Where it differs too much, a second triangle corrects it, which is the Cholesky
+// factor of QᵀQ (Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, Roundoff error analysis of the CholeskyQR2
+// algorithm, Electron. Trans. Numer. Anal. 44, 2015).
 template <int E>
 class OrthonormalRows {
  public:
