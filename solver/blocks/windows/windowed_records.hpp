@@ -7,7 +7,7 @@
 //  not called more often than without windows.
 #pragma once
 
-#include "blocks/windows/record_finish.hpp"
+#include "blocks/record_finish.hpp"
 #include "blocks/windows/record_reader.hpp"
 #include "blocks/windows/record_windows.hpp"
 #include "program/aligned_vector.hpp"

@@ -1,5 +1,5 @@
 // Implements RecordFinish: manifolds, residuals, losses and bounds in the records of J.
-#include "blocks/windows/record_finish.hpp"
+#include "blocks/record_finish.hpp"
 
 #include <cmath>
 
