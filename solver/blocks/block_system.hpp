@@ -201,7 +201,8 @@ class BlockSystem final : public System {
   std::string doubt_of_rank(int rank);
   bool lost_parameters(int rank);
   bool losses_hide_parameters(int rank);
-  bool moves_in_jumps(int rank);
+  bool is_flat_at(std::span<const double> x, std::size_t j);
+  bool moves_in_jumps();
 
   BlockModel& model_;
   const BlockStructure& structure_;

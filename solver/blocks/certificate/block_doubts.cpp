@@ -175,7 +175,7 @@ std::string BlockSystem::doubt_of_rank(int rank) {
   }
   if (lost_parameters(rank))
     return "at other points the data determine more parameters: one ran off, or the start was too far away";
-  if (moves_in_jumps(rank)) {
+  if (moves_in_jumps()) {
     return "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
            "makes it move in jumps. Hold it constant at several values, or write a smooth step";
   }
@@ -227,32 +227,44 @@ bool BlockSystem::lost_parameters(int rank) {
   return lost;
 }
 
-// Moves each number whose column of J is 0 by a part of its size. Returns true if the cost changes although J
-// has no higher rank there. Such a number is only compared with another, as t in x > t, so its derivative is
-// always 0.
-bool BlockSystem::moves_in_jumps(int rank) {
+// Returns true if column j of J is 0 at a point that the iteration does not visit. Afterwards, J must be
+// evaluated at x again.
+bool BlockSystem::is_flat_at(std::span<const double> x, std::size_t j) try {
+  return std::isfinite(evaluate(x, trial_)) && gather(trial_) && !(column_norm(j) > 0);
+} catch (...) {
+  return false;
+}
+
+// Moves each number whose column of J is 0 by a part of its size. Returns true if the cost changes although
+// the column is 0 there, too. Such a number is only compared with another, as t in x > t, so its derivative
+// is always 0.
+bool BlockSystem::moves_in_jumps() {
   constexpr std::size_t kMost = 16;                             // numbers
   constexpr double kChange = 1e-9;                              // of the cost
   constexpr double kParts[] = {-1, -0.1, -0.01, 0.01, 0.1, 1};  // of the number
   if (structure_.tangent_size() > kMost) return false;
-  std::vector<std::size_t> unseen;  // places in x
+  struct Number {
+    std::size_t place, column;  // in x, of J
+  };
+  std::vector<Number> unseen;
   for (std::uint32_t p = 0; p < model_.problem().parameters.size(); ++p) {
     const ParameterBlock& block = model_.problem().parameters[p];
     const auto tangent = structure_.tangent_offset(p);
     if (tangent < 0 || block.manifold) continue;
     for (int i = 0; i < block.size; ++i) {
-      if (column_norm(static_cast<std::size_t>(tangent + i)) == 0)
-        unseen.push_back(structure_.list.offsets[p] + static_cast<std::size_t>(i));
+      const auto column = static_cast<std::size_t>(tangent + i);
+      if (column_norm(column) == 0)
+        unseen.push_back({structure_.list.offsets[p] + static_cast<std::size_t>(i), column});
     }
   }
   bool jumps = false;
-  for (const std::size_t at : unseen) {
+  for (const auto& [place, column] : unseen) {
     for (const double part : kParts) {
       std::vector<double> x = at_.x;
-      x[at] += part * std::max(1.0, std::fabs(x[at]));
+      x[place] += part * std::max(1.0, std::fabs(x[place]));
       if (jumps || model_.bounds().project(x)) continue;
       const double cost = at_.model.cost;
-      jumps = std::fabs(cost_or_none(x) - cost) > kChange * cost && !determines_more(x, rank);
+      jumps = std::fabs(cost_or_none(x) - cost) > kChange * cost && is_flat_at(x, column);
     }
   }
   if (!unseen.empty()) differentiate(at_, at_.model.plan);

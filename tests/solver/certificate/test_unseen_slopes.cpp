@@ -111,3 +111,19 @@ TEST_CASE("residual functions and blocks leave the 0 of k*|k|") {
   check_residuals(f, rows);
   check_blocks(f, rows);
 }
+
+// At (2, 0) the derivative by the second number is 0, since the circle is level there. It is not a jump.
+TEST_CASE("blocks: a point of a circle is a minimum where the circle is level, too") {
+  Problem problem;
+  double p[2] = {0, 0};
+  const auto circle = [](const auto* at, auto* r) {
+    r[0] = at[0] * at[0] + at[1] * at[1] - 4.0;
+    return true;
+  };
+  problem.add_residual_block<1>(circle, Loss(), {p});
+  const Summary summary = solve(problem);
+  CAPTURE(summary.message);
+  CHECK(is_success(summary.verdict));
+  CHECK(summary.message.find("in jumps") == std::string::npos);
+  CHECK(std::hypot(p[0], p[1]) == doctest::Approx(2));
+}
