@@ -1,4 +1,4 @@
-// Defines the errors of nlsq-fit outside the fit itself. Each kind has its exit status.
+// Defines the exceptions of nlsq-fit and its exit statuses.
 #pragma once
 
 #include <stdexcept>

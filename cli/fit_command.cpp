@@ -59,6 +59,10 @@ std::string tied_name(const std::string& tie) {
   return std::string(trim_blanks(tie.substr(0, tie.find('='))));
 }
 
+bool is_tied(const std::vector<std::string>& ties, const std::string& name) {
+  return std::ranges::find(ties, name, tied_name) != ties.end();
+}
+
 FitOptions fit_options(const Arguments& arguments, const FitData& data,
                        const std::vector<std::string>& parameters) {
   FitOptions options;
@@ -107,8 +111,7 @@ NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (!arguments.p0_file.empty()) {
     for (auto& [name, value] : read_start_file(arguments.p0_file)) {
-      const bool tied = std::ranges::find(arguments.ties, name, tied_name) != arguments.ties.end();
-      if (!tied && !has_value(p0, name)) p0.emplace_back(std::move(name), value);
+      if (!is_tied(arguments.ties, name) && !has_value(p0, name)) p0.emplace_back(std::move(name), value);
     }
   }
   check_fixed(arguments, p0);

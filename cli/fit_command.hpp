@@ -57,6 +57,8 @@ NamedValues starting_values(const Arguments& arguments);
 std::vector<std::string> inputs_of(const Arguments& arguments);
 // Returns the parameter of a tie, "name=expression".
 std::string tied_name(const std::string& tie);
+// Returns true if one of the ties gives this parameter its value.
+bool is_tied(const std::vector<std::string>& ties, const std::string& name);
 // Returns warnings about what was read and chosen, before any fit.
 std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model);
 // Returns the names of parameters, from their indices among the free ones.

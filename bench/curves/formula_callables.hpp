@@ -1,4 +1,4 @@
-// Defines built-in models, and three models with branches, as C++ callables that a user would write.
+// Defines 26 built-in models, and three models with branches, as C++ callables that a user would write.
 // suite_formula.cpp uses them.
 #pragma once
 
@@ -16,7 +16,7 @@ auto square(const T& v) {
   return v * v;
 }
 
-// Calls visit(name, ModelFunction) for each built-in model.
+// Calls visit(name, ModelFunction) for each of these built-in models.
 template <class Visit>
 void for_each_built_in(Visit visit_erased) {
   const auto visit = [&](const char* name, auto f) { visit_erased(name, nlsq::make_model_function(f)); };

@@ -152,13 +152,6 @@ void add_fix(Arguments& arguments, const std::string& text) {
   }
 }
 
-VariableProjection variable_projection(const std::string& text) {
-  if (text == "auto") return VariableProjection::automatic;
-  if (text == "on") return VariableProjection::on;
-  if (text == "off") return VariableProjection::off;
-  throw UsageError(fmt::format("--variable-projection {}: use auto, on or off", printable(text)));
-}
-
 // Parses --loss and --f-scale.
 Loss loss(const RawArguments& raw) {
   try {
@@ -212,12 +205,11 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
     arguments.time_limit = number("--time-limit", raw.time_limit);
     if (!(*arguments.time_limit > 0)) throw UsageError("--time-limit: must be positive, in seconds");
   }
-  if (raw.strategy == "gauss_newton") arguments.strategy = Algorithm::gauss_newton;
-  else if (raw.strategy == "dogleg") arguments.strategy = Algorithm::dogleg;
-  else if (!raw.strategy.empty() && raw.strategy != "levenberg_marquardt") {
-    throw UsageError(
-        fmt::format("--strategy {}: give levenberg_marquardt, gauss_newton or dogleg", raw.strategy));
-  }
+  if (!raw.strategy.empty())
+    arguments.strategy = one_of<Algorithm>("--strategy", raw.strategy,
+                                           {{"levenberg_marquardt", Algorithm::levenberg_marquardt},
+                                            {"gauss_newton", Algorithm::gauss_newton},
+                                            {"dogleg", Algorithm::dogleg}});
   if (!raw.nonmonotonic.empty())
     arguments.nonmonotonic = static_cast<int>(whole_number("--nonmonotonic", raw.nonmonotonic, 0, 1e6));
   if (!raw.max_iterations.empty()) {
@@ -342,7 +334,10 @@ void convert_texts(const RawArguments& raw, Arguments& arguments) {
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   arguments.share = shared_parameters(raw.share);
   arguments.loss = loss(raw);
-  arguments.variable_projection = variable_projection(raw.variable_projection);
+  arguments.variable_projection = one_of<VariableProjection>("--variable-projection", raw.variable_projection,
+                                                             {{"auto", VariableProjection::automatic},
+                                                              {"on", VariableProjection::on},
+                                                              {"off", VariableProjection::off}});
   for (const std::string& text : raw.bounds) add_bounds(arguments, text);
   take_numbers(arguments, raw);
   arguments.profile_intervals =

@@ -52,8 +52,7 @@ FitResult certify_values(const ModelChoice& model, const Columns& x, const Colum
                          const FitOptions& options) {
   std::string missing;
   for (const std::string& name : model.formula.parameters) {
-    const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
-    if (!tied && !has_value(p0, name)) missing += (missing.empty() ? "" : ", ") + name;
+    if (!is_tied(options.ties, name) && !has_value(p0, name)) missing += (missing.empty() ? "" : ", ") + name;
   }
   if (!missing.empty())
     throw UsageError(fmt::format("--certify: --p0 has no value for {}; every parameter needs one", missing));

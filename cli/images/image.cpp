@@ -36,7 +36,7 @@ std::unique_ptr<NpyArray> open_array(const std::string& path, const char* what, 
   return std::make_unique<NpyArray>(source, kDimensions);
 }
 
-// Takes x from A:B:N or from the columns of a file. Without --x, x is known only with the axis.
+// Takes x from A:B:N or from the columns of a file. Without --x, find_axis() numbers the points.
 void read_x(const Arguments& arguments, Image& image) {
   const std::string& text = arguments.selection.x;
   if (text.empty()) return;
@@ -214,8 +214,7 @@ void Image::read(const NpyArray& array, std::span<const std::uint32_t> pixels, d
   const std::size_t along = strides[axis];
   strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::size_t of_column = strides.back(), of_row = dimensions == 3 ? strides.front() : 0;
-  // Several pixels are read at once. If their points lie far apart, each piece of memory is then visited
-  // once.
+  // Several pixels are read at once. If their points lie far apart, this reads each cache line only once.
   constexpr std::size_t kPointsAtOnce = 8;
   for (std::size_t first = 0; first < points; first += kPointsAtOnce) {
     const std::size_t count = along == 1 ? points : std::min(kPointsAtOnce, points - first);

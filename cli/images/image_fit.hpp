@@ -16,7 +16,7 @@
 
 namespace nlsq::cli {
 
-// The status of a pixel in the maps: 0 was not fitted (mask), otherwise its verdict + 1.
+// The status of a pixel in the maps: 0 if it is masked, otherwise its verdict + 1.
 using PixelStatus = std::uint8_t;
 inline constexpr PixelStatus kMasked = 0;
 inline PixelStatus status_of(Verdict verdict) {
@@ -39,16 +39,15 @@ struct ImageFits {
   std::vector<PixelStatus> status;
   std::map<std::size_t, std::string> message;   // reasons of pixels that did not succeed
   std::map<std::size_t, std::string> warnings;  // of pixels that succeeded; see GroupsResult
-  std::vector<std::uint8_t> from_neighbour;     // 1: the answer was found from a neighbour's
+  std::vector<std::uint8_t> from_neighbour;     // 1: the fit started from a neighbour's result
 };
 
 // One pixel in each block of 8 × 8 (neighbours.hpp) is fitted from its own guess, as curve_fit_groups does.
-// The others start from the answer of such a neighbour, because a guess takes several times as long as a fit.
-// A neighbour is used only if its curve leaves at most half of the scatter of the pixel about its mean. Three
-// kinds of pixels are then fitted from their own guess, too, and the lower cost counts: those that are not
-// certified, those whose cost is far above the median of the neighbours', and those whose residuals are
-// correlated in x. A pixel that is still not certified, or still far above, is fitted from the closest answer
-// however much its curve leaves.
+// The others start from the result of such a neighbour, because a guess takes several times as long as a fit.
+// A neighbour is used only if its curve has an R² of at least 0.5 for the pixel. Three kinds of pixels are
+// then fitted from their own guess, too, and the lower cost counts: those that are not certified, those whose
+// cost is far above the median of the neighbours', and those whose residuals are correlated in x. A pixel
+// that is still not certified, or still far above, is fitted from the closest result whatever its R² is.
 //
 // All steps depend on the data alone: results have the same bits for any number of threads. `p0` and
 // `options` are those of curve_fit_groups. Throws the errors of the library.

@@ -1,4 +1,4 @@
-// Implements the functions of names.hpp.
+// Reads names in texts that users write, suggests names, and parses expressions of parameters alone.
 #include "expression/names.hpp"
 
 #include "expression/graph_walk.hpp"
@@ -22,6 +22,10 @@ bool is_name(std::string_view text) noexcept {
 }
 
 std::string_view tied_name(std::string_view tie) { return trimmed(tie.substr(0, tie.find('='))); }
+
+bool is_tied(std::span<const std::string> ties, std::string_view name) {
+  return std::ranges::find(ties, name, tied_name) != ties.end();
+}
 
 // Computes the distance row by row, and keeps one row of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ bool is_digit(char c) noexcept;
 bool is_name(std::string_view text) noexcept;
 // Returns the name to which a tie gives a value: "d" for "d = 2*a".
 std::string_view tied_name(std::string_view tie);
+// Returns true if one of the ties gives this parameter its value.
+bool is_tied(std::span<const std::string> ties, std::string_view name);
 
 // Returns the Levenshtein distance, with which names are suggested.
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -17,14 +17,21 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// NLSQ_COMPILED_name is defined for each set that was compiled (NLSQ_KERNELS in CMakeLists.txt).
-std::vector<const KernelTable*> runnable() {
-  std::vector<const KernelTable*> sets;
+// The kernels of one instruction set: those of curves, and those of blocks.
+struct KernelSet {
+  const KernelTable* table;
+  const BlockKernels* of_blocks;
+};
+
+// Returns the sets that were compiled and that the CPU runs, the best last. NLSQ_COMPILED_name is defined for
+// each set that was compiled (NLSQ_KERNELS in CMakeLists.txt).
+std::vector<KernelSet> runnable() {
+  std::vector<KernelSet> sets;
 #if defined(NLSQ_COMPILED_baseline)
-  sets.push_back(kernel_table_baseline());
+  sets.push_back({kernel_table_baseline(), block_kernels_baseline()});
 #endif
 #if defined(NLSQ_COMPILED_avx2)
-  if (cpu_runs_avx2()) sets.push_back(kernel_table_avx2());
+  if (cpu_runs_avx2()) sets.push_back({kernel_table_avx2(), block_kernels_avx2()});
 #endif
 #if defined(NLSQ_COMPILED_avx512)
   if (cpu_runs_avx512()) {
@@ -33,21 +40,29 @@ std::vector<const KernelTable*> runnable() {
       table.bf16_instructions = true;
       table.gram_bf16 = gram_bf16_avx512;
     }
-    sets.push_back(&table);
+    sets.push_back({&table, block_kernels_avx512()});
   }
 #endif
 #if defined(NLSQ_COMPILED_neon)
-  sets.push_back(kernel_table_neon());
+  sets.push_back({kernel_table_neon(), block_kernels_neon()});
 #endif
   return sets;
 }
 
+// Returns one member of each runnable set.
+template <class T>
+std::vector<T> of_each_set(T KernelSet::*member) {
+  std::vector<T> found;
+  for (const KernelSet& set : runnable()) found.push_back(set.*member);
+  return found;
+}
+
 // Returns false if the environment has NLSQ_JIT=off. The interpreter then runs all programs.
 bool may_generate() {
-  const char* set = std::getenv("NLSQ_JIT");
-  if (set == nullptr || *set == '\0' || std::string_view(set) == "on") return true;
-  if (std::string_view(set) == "off") return false;
-  throw ValidationError("NLSQ_JIT=" + std::string(set) + " is neither on nor off");
+  const char* text = std::getenv("NLSQ_JIT");
+  if (text == nullptr || *text == '\0' || std::string_view(text) == "on") return true;
+  if (std::string_view(text) == "off") return false;
+  throw ValidationError("NLSQ_JIT=" + std::string(text) + " is neither on nor off");
 }
 
 const KernelTable& choose() {
@@ -80,27 +95,10 @@ const KernelTable& chosen() {
 
 std::atomic<const KernelTable*> substitute{nullptr};
 
-// Returns the block kernels of an instruction set.
-const BlockKernels* of_set(std::string_view set) {
-#if defined(NLSQ_COMPILED_baseline)
-  if (set == "baseline") return block_kernels_baseline();
-#endif
-#if defined(NLSQ_COMPILED_avx2)
-  if (set == "avx2") return block_kernels_avx2();
-#endif
-#if defined(NLSQ_COMPILED_avx512)
-  if (set == "avx512") return block_kernels_avx512();
-#endif
-#if defined(NLSQ_COMPILED_neon)
-  if (set == "neon") return block_kernels_neon();
-#endif
-  return nullptr;
-}
-
-std::vector<const BlockKernels*> runnable_for_blocks() {
-  std::vector<const BlockKernels*> sets;
-  for (const KernelTable* table : available_kernels()) sets.push_back(of_set(table->name));
-  return sets;
+const BlockKernels& chosen_for_blocks() {
+  const std::string_view name = chosen().name;
+  const auto all = runnable();
+  return *std::ranges::find(all, name, [](const KernelSet& set) { return set.table->name; })->of_blocks;
 }
 
 using CounterWords = std::array<std::uint64_t, sizeof(KernelCounters) / sizeof(std::uint64_t)>;
@@ -128,17 +126,17 @@ const KernelTable& kernels() {
 }
 
 const BlockKernels& block_kernels() {
-  static const BlockKernels& table = *of_set(chosen().name);
+  static const BlockKernels& table = chosen_for_blocks();
   return table;
 }
 
 std::span<const BlockKernels* const> available_block_kernels() {
-  static const std::vector<const BlockKernels*> sets = runnable_for_blocks();
+  static const auto sets = of_each_set(&KernelSet::of_blocks);
   return sets;
 }
 
 std::span<const KernelTable* const> available_kernels() {
-  static const std::vector<const KernelTable*> sets = runnable();
+  static const auto sets = of_each_set(&KernelSet::table);
   return sets;
 }
 

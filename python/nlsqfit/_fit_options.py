@@ -12,7 +12,7 @@ import numpy as np
 from ._handles import Options
 from ._scipy_words import OptimizeWarning, bounds_pair
 
-# `fit` passes these options of the library on under their own names (docs/command-line.md).
+# `fit` passes these options on to the library under their own names (nlsq/c/options.h).
 SOLVER = (
     "tau", "max_iterations", "time_limit", "strategy", "geodesic", "nonmonotonic", "initial_lambda",
     "precision",

@@ -1,4 +1,4 @@
-// Implements the functions of batch_starts.hpp.
+// Makes the starting values of a batch, and fits again from others what ended badly.
 #include "c/batch_starts.hpp"
 
 #include "c/errors.hpp"
@@ -18,29 +18,55 @@
 
 namespace nlsq::inline v0::c {
 
+namespace {
+
+// The starting values that the caller gave, a row for each fit or one for all.
+class GivenStarts {
+ public:
+  GivenStarts(const double* p0, std::size_t p0_fits, std::size_t fits, std::size_t parameters)
+      : p0_(p0), fits_(p0_fits), parameters_(parameters) {
+    if (p0_fits != 0 && p0_fits != 1 && p0_fits != fits)
+      throw ArgumentError(
+          fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, fits));
+    if (p0_fits > 0) required(p0, "p0");
+  }
+
+  // Returns the value of parameter j for fit f; NaN if none is given.
+  double operator()(std::size_t f, std::size_t j) const {
+    return fits_ == 0 ? kNaN : p0_[(fits_ == 1 ? 0 : f) * parameters_ + j];
+  }
+  bool differ() const { return fits_ > 1; }
+  bool complete() const {
+    return fits_ > 0 && std::none_of(p0_, p0_ + fits_ * parameters_, [](double v) { return std::isnan(v); });
+  }
+
+  // Throws ValidationError if a tied parameter has a value.
+  void check(const std::vector<std::string>& names, const Ties& ties) const {
+    for (std::size_t j = 0; j < parameters_; ++j) {
+      const std::string expression = ties.expression(static_cast<int>(j));
+      for (std::size_t f = 0; f < fits_ && !expression.empty(); ++f) {
+        if (!std::isnan((*this)(f, j)))
+          throw ValidationError(
+              fmt::format("p0: {0} = {1}: '{0}' is tied ({0} = {2}) and has no start of its own", names[j],
+                          (*this)(f, j), expression));
+      }
+    }
+  }
+
+ private:
+  const double* p0_;
+  std::size_t fits_, parameters_;
+};
+
+}  // namespace
+
 BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const double* p0,
                          std::size_t p0_fits, const FitOptions& options, const Limits& limits,
                          const Ties& ties, const NamedValues& fixed, std::size_t free) {
   const std::size_t n = model.parameters.size();
-  if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
-    throw ArgumentError(
-        fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, data.fits));
-  if (p0_fits > 0) required(p0, "p0");
-  const auto given = [&](std::size_t f, std::size_t j) {
-    return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
-  };
-  for (std::size_t j = 0; j < n; ++j) {  // a value must not be given for a tied parameter
-    const std::string expression = ties.expression(static_cast<int>(j));
-    for (std::size_t f = 0; f < p0_fits && !expression.empty(); ++f) {
-      if (!std::isnan(given(f, j)))
-        throw ValidationError(
-            fmt::format("p0: {0} = {1}: '{0}' is tied ({0} = {2}) and has no start of its own",
-                        model.parameters[j], given(f, j), expression));
-    }
-  }
-  const bool all_given =
-      p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
-  const bool guesses = !all_given && model.has_guess();
+  const GivenStarts given(p0, p0_fits, data.fits, n);
+  given.check(model.parameters, ties);
+  const bool guesses = !given.complete() && model.has_guess();
   // Returns the start of fit f: given and fixed values, and the guess within the limits for the others.
   const auto imposed = [&](std::vector<double> start, std::size_t f) {
     for (std::size_t j = 0; j < n; ++j)
@@ -49,21 +75,19 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
     ties.apply(start);
     return start;
   };
+  const auto guess = [&](std::size_t f, std::string& warning) {
+    return model.guess(
+        data.predictors(f), data.y[f], data.sigma_of(f), options.loss,
+        [&](const std::vector<double>& guessed) { return imposed(guessed, f); }, warning);
+  };
   const std::vector<double> fallback = default_start(n, limits);
-  BatchStarts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}, {}};
-  if (!guesses && !all_given) out.unstarted.assign(out.P0.rows() * n, false);
+  BatchStarts out{Matrix(guesses || given.differ() ? data.fits : 1, n), {}, {}};
+  if (!guesses && !given.complete()) out.unstarted.assign(out.P0.rows() * n, false);
   for (std::size_t f = 0; f < out.P0.rows(); ++f) {
-    std::vector<double> start = fallback;
-    if (guesses && data.y[f].size() >= free) {  // a fit with fewer rows will be FAILED
-      std::string warning;
-      std::vector<Column> x;
-      for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
-      start = model.guess(
-          Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f], options.loss,
-          [&](const std::vector<double>& guess) { return imposed(guess, f); }, warning);
-      if (!warning.empty()) out.warnings[f] = std::move(warning);
-    }
-    start = imposed(start, f);
+    std::string warning;
+    const bool guessed = guesses && data.y[f].size() >= free;  // a fit with fewer rows will be FAILED
+    const std::vector<double> start = imposed(guessed ? guess(f, warning) : fallback, f);
+    if (!warning.empty()) out.warnings[f] = std::move(warning);
     for (std::size_t j = 0; j < n; ++j) {
       out.P0(f, j) = start[j];
       if (!out.unstarted.empty() && std::isnan(given(f, j))) out.unstarted[f * n + j] = true;
@@ -109,7 +133,7 @@ class PoorFits {
         tried_(data.fits, false) {
     options_.progress = [stopped](std::size_t, std::size_t) { return !stopped(); };
     for (const std::string& name : model.parameters) {
-      tied_.push_back(std::ranges::find(options_.ties, name, tied_name) != options_.ties.end());
+      tied_.push_back(is_tied(options_.ties, name));
       fixed_.push_back(std::ranges::find(options_.fixed, name) != options_.fixed.end());
     }
     if (const std::optional<Formula> formula = model.prepared->impl().as_formula())
@@ -129,10 +153,8 @@ class PoorFits {
   bool improve_from(std::size_t f) {
     tried_[f] = true;
     FitOptions options = options_;
-    if (!data_.sigma.empty()) options.sigma = data_.sigma[f];
-    std::vector<Column> x;
-    for (const ColumnPerFit& column : data_.x) x.push_back(column[f]);
-    const FitResult one = curve_fit(*model_.prepared, Columns(std::move(x)), data_.y[f], given(f), options);
+    options.sigma = data_.sigma_of(f);
+    const FitResult one = curve_fit(*model_.prepared, data_.predictors(f), data_.y[f], given(f), options);
     if (!is_better(one.summary.verdict, one.summary.final_cost, one.parameters, f)) return false;
     fit_from(one.parameters);
     const std::size_t before = poor_.size();
@@ -165,7 +187,7 @@ class PoorFits {
 
   bool is_poor(std::size_t f) const {
     if (!std::isfinite(result_.cost[f]) || result_.termination[f] == Termination::user_stop) return false;
-    const double total = total_squares(data_.y[f], data_.sigma.empty() ? Column() : data_.sigma[f]);
+    const double total = total_squares(data_.y[f], data_.sigma_of(f));
     return total > 0 && (!is_good_end(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total ||
                          has_fast_wave_at(f, {&result_.parameters(f, 0), parameters()}));
   }
@@ -175,8 +197,7 @@ class PoorFits {
     return has_fast_wave(waves_, data_.x[0][f], values);
   }
 
-  // Returns true if an end is better than that of fit f. Of two waves that fit alike the slower one is
-  // better.
+  // Returns true if a result is better than that of fit f. Of two waves that fit alike, the slower is better.
   bool is_better(Verdict verdict, double cost, std::span<const double> values, std::size_t f) const {
     if (ends_better(verdict, cost, result_.verdict[f], result_.cost[f])) return true;
     return fits_as_well(verdict, cost, result_.cost[f], data_.y[f].size(), parameters()) &&
@@ -191,7 +212,7 @@ class PoorFits {
     return out;
   }
 
-  // Fits the poor fits where unstarted parameters have these values.
+  // Repeats the poor fits with these values of the parameters without a start.
   void fit_from(const std::vector<double>& found) {
     Matrix P0(poor_.size(), parameters());
     options_.unstarted.clear();
@@ -218,7 +239,7 @@ class PoorFits {
   const BatchStarts& starts_;
   BatchOptions options_;
   BatchResult& result_;
-  std::vector<Formula> waves_;      // arguments whose speed depends on a parameter without a start
+  std::vector<Formula> waves_;      // arguments of waves with a parameter without a start
   std::vector<bool> tied_, fixed_;  // by parameters
   std::vector<bool> tried_;         // by fits
   std::vector<std::size_t> poor_;

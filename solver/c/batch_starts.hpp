@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::c {
@@ -19,6 +20,14 @@ struct BatchData {
   std::vector<ColumnPerFit> x;
   ColumnPerFit y, sigma;
   std::size_t fits = 0;
+
+  Columns predictors(std::size_t f) const {
+    std::vector<Column> of_fit;
+    for (const ColumnPerFit& column : x) of_fit.push_back(column[f]);
+    return Columns(std::move(of_fit));
+  }
+  // Returns an empty column if there is no sigma.
+  Column sigma_of(std::size_t f) const { return sigma.empty() ? Column() : sigma[f]; }
 };
 
 // Holds the starting values: a row for each fit, or one for all. `unstarted` is that of BatchOptions.

@@ -31,9 +31,8 @@ NamedValues with_guess(const CallerModel& model, const Columns& x, const Column&
   const std::vector<double> guess = model.guess(x, y, options.sigma, options.loss, impose, warning);
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const std::string& name = model.parameters[j];
-    const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
-    if (tied || has_value(p0, name)) continue;
-    p0.emplace_back(name, limits.nearest(j, guess[j]));
+    if (!is_tied(options.ties, name) && !has_value(p0, name))
+      p0.emplace_back(name, limits.nearest(j, guess[j]));
   }
   return p0;
 }
@@ -164,11 +163,7 @@ nlsq_result* certify_call(const CallerModel& model, const nlsq_column* x, std::s
       throw ValidationError(fmt::format("certify: {} is {}, and fix holds it at {}: leave one of both out",
                                         name, of_point, value));
   }
-  for (const std::string& name : model.parameters) {
-    const bool tied = std::ranges::find(call.fit.ties, name, tied_name) != call.fit.ties.end();
-    if (!tied && !has_value(given, name))
-      throw ValidationError(fmt::format("certify: no value for {}; every parameter needs one", name));
-  }
+  check_values_to_judge(model.parameters, given, call.fit.ties);
   FitResult fit =
       judged(fit_model(model, call.x, call.y, given, without_steps(call.fit), options.differences));
   return result_of(call, std::move(fit));

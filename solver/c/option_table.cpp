@@ -119,7 +119,7 @@ std::vector<Entry> solver_entries() {
           "geodesic", setter(&FitOptions::geodesic),
           {{"auto", Geodesic::automatic}, {"always", Geodesic::always}, {"never", Geodesic::never}}),
       whole("nonmonotonic", 0, 1e6, setter(&FitOptions::nonmonotonic_steps)),
-      number("initial_lambda", 1e-300, kHuge, setter(&FitOptions::initial_lambda)),
+      number("initial_lambda", 0, kHuge, setter(&FitOptions::initial_lambda)),
       text("precision", [](Options& o, std::string_view v) { o.precision = PrecisionPolicy::parse(v); }),
       text("rule",
            [](Options& o, std::string_view v) {

@@ -1,4 +1,4 @@
-// Implements the functions of hidden_minimum.hpp.
+// Tests whether rounding errors hide where the minimum is.
 #include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"

@@ -48,8 +48,17 @@ double robust_factor(const Linearization& all, std::size_t n, std::size_t rows, 
 
 // Returns true if the pull of a row falls again once its residual is beyond the scale.
 bool redescends(const Loss& loss) {
-  const Loss::Kind kind = loss.kind();
-  return kind == Loss::Kind::tukey || kind == Loss::Kind::cauchy || kind == Loss::Kind::arctan;
+  switch (loss.kind()) {
+    case Loss::Kind::cauchy:
+    case Loss::Kind::arctan:
+    case Loss::Kind::tukey: return true;
+    case Loss::Kind::linear:
+    case Loss::Kind::soft_l1:
+    case Loss::Kind::huber:
+    case Loss::Kind::poisson:
+    case Loss::Kind::own: break;
+  }
+  return false;
 }
 
 // Integrates by Simpson's rule.

@@ -24,20 +24,16 @@ FitOptions without_steps(FitOptions options) {
   return options;
 }
 
-namespace {
-
-bool is_tied(const std::string& name, const std::vector<std::string>& ties) {
-  return std::ranges::any_of(ties, [&](const std::string& tie) { return tied_name(tie) == name; });
-}
-
-void check_values(const std::vector<std::string>& names, const NamedValues& given,
-                  const FitOptions& options) {
+void check_values_to_judge(const std::vector<std::string>& names, const NamedValues& given,
+                           std::span<const std::string> ties) {
   std::vector<std::string> missing = without_start(names, given);
-  std::erase_if(missing, [&](const std::string& name) { return is_tied(name, options.ties); });
+  std::erase_if(missing, [&](const std::string& name) { return is_tied(ties, name); });
   if (!missing.empty())
     throw ValidationError(
         fmt::format("certify: no value for {}; every parameter needs one", fmt::join(missing, ", ")));
 }
+
+namespace {
 
 std::string distance(const FitResult& fit) {
   const double sigmas = fit.summary.certificate.decrement_sigma;
@@ -67,7 +63,7 @@ FitResult judged(FitResult fit) {
 
 FitResult certify(const Formula& formula, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {
-  check_values(formula.parameters, parameters, options);
+  check_values_to_judge(formula.parameters, parameters, options.ties);
   return judged(curve_fit(formula, x, y, parameters, without_steps(options)));
 }
 
@@ -78,7 +74,7 @@ FitResult certify(std::string_view formula, const Columns& x, const Column& y, c
 
 FitResult certify(const Model& model, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {
-  check_values(model.parameters, parameters, options);
+  check_values_to_judge(model.parameters, parameters, options.ties);
   return judged(curve_fit(model, x, y, parameters, without_steps(options)));
 }
 

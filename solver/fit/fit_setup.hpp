@@ -107,5 +107,8 @@ FitOptions without_steps(FitOptions options);
 SolverOptions without_steps(SolverOptions options);
 // Sets the message of the result of such a fit: whether the parameters are certified (certify.cpp).
 FitResult judged(FitResult fit);
+// Throws ValidationError that names every parameter that has neither a value nor a tie.
+void check_values_to_judge(const std::vector<std::string>& names, const NamedValues& given,
+                           std::span<const std::string> ties);
 
 }  // namespace nlsq::inline v0

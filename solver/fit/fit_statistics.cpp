@@ -65,7 +65,7 @@ std::string warning_of_undetermined(const WarnedEnd& end) {
   for (const std::size_t j : end.undetermined) names.push_back(end.names[j]);
   if (end.lost && !std::isnan(end.r_squared))  // where y does not vary, no start helps
     return fmt::format(
-        "the data do not determine {} where the fit ended: start elsewhere, or fix what they cannot tell",
+        "the data do not determine {} where the fit ended: start elsewhere, or fix those parameters",
         fmt::join(names, ", "));
   if (names.size() == 1)
     return fmt::format("the data do not determine {}: fix it, or simplify the model", names[0]);
@@ -111,7 +111,7 @@ std::vector<std::string> warnings_of(const WarnedEnd& end) {
   std::vector<std::string> out;
   if (!end.at_bound.empty()) {
     out.push_back(fmt::format(
-        "{} at a bound: without a standard error, and those of the others are as if it were fixed there",
+        "{} at a bound: no standard error; those of the others are computed as if it were fixed there",
         held_names(end)));
   }
   if (!end.undetermined.empty()) out.push_back(warning_of_undetermined(end));

@@ -31,7 +31,7 @@ class HeldProfile {
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
     options_.callback = nullptr;
-    options_.sampling = Sampling::never;  // each start is near its end
+    options_.sampling = Sampling::never;  // starts are near the minima
     fix_as_in(fit, options_);
   }
 
@@ -76,8 +76,8 @@ class HeldProfile {
   double better_cost_ = 0;
 };
 
-// Limits a step near 0. A model often changes its character where a parameter passes 0, and a long step may
-// miss the part of the interval next to 0. So a step that would pass 0 ends just before it, and the next step
+// Limits a step near 0. Models often behave differently on the two sides of 0, and a long step may miss
+// the part of the interval next to 0. So a step that would pass 0 ends just before it, and the next step
 // just behind it.
 double beside_zero(double distance, double inside, double estimate, double direction) {
   constexpr double kShort = 1e-3;

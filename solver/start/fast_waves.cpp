@@ -1,4 +1,4 @@
-// Implements the functions of fast_waves.hpp.
+// Compares the speed of waves with the spacing of the rows.
 #include "start/fast_waves.hpp"
 
 #include "formula/block_values.hpp"

@@ -18,7 +18,7 @@ class SharedWork {
   // Uses the team and the journal of these options.
   explicit SharedWork(const Parallelism& options) : team_(options.team), journal_(options.journal) {}
 
-  // Returns true without a team and a journal. Then the caller does the work itself.
+  // Returns true if there is neither a team nor a journal. Then the caller does the work itself.
   bool alone() const { return size() < 2 && !journal_; }
 
   // Holds the results of items: bytes, which are joined in the order of the items, and a number, which is

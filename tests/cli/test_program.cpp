@@ -278,7 +278,7 @@ TEST_CASE("--variable-projection: which parameters were eliminated, from starts 
   }
   const Outcome wrong = run(kDecay + " --model exp --variable-projection maybe");
   CHECK(wrong.status == 2);
-  CHECK(contains(wrong.out, "--variable-projection maybe: use auto, on or off"));
+  CHECK(contains(wrong.out, "--variable-projection maybe: must be one of auto, on, off"));
   const Outcome none = run(kDecay + " --model exp --loss huber --variable-projection on");
   CHECK(none.status == 0);
   CHECK(contains(none.out, "nothing is eliminated: under a loss"));

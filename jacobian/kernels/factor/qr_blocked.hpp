@@ -137,7 +137,7 @@ class BlockedQr {
   }
 
   // If the squares of column c leave the range of double, divides the column by a power of two and returns
-  // this power. Returns zero if the column is negligible beside the diagonal of R.
+  // this power. Returns 0 if the column is negligible beside the diagonal of R, and 1 if it is not finite.
   double bring_into_range(double* panel, std::size_t c, double diagonal) const {
     double top = 0;
     for (std::size_t i = c; i < panel_; i += L)

@@ -105,14 +105,14 @@ struct Extent {
   double stored() const { return columns * (0.5 * (columns + 1) + below); }
 };
 
-// Returns the extent of the supernode that has the child's columns before the parent's.
-Extent together(const Extent& child, const Extent& parent) {
+// Returns the extent of child and parent merged into one supernode, the child first.
+Extent merged(const Extent& child, const Extent& parent) {
   Extent both{child.columns + parent.columns, parent.below, 0};
   both.zeros = both.stored() - (child.stored() - child.zeros) - (parent.stored() - parent.zeros);
   return both;
 }
 
-bool worth_it(const Extent& both) {
+bool worth_merging(const Extent& both) {
   return both.zeros <= kZeros * both.stored() ||
          (both.columns <= static_cast<double>(kSmall) && both.zeros <= kZerosOfSmall * both.stored());
 }
@@ -139,8 +139,7 @@ BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs)
     for (const std::uint32_t i : rows[j]) e.below += size_of(i);
     return e;
   };
-  // Merges from the left: a supernode is merged with the parent that follows it as long as the extra zeros
-  // pay.
+  // Merges from the left: a supernode joins the parent that follows it if that stores few zeros.
   std::vector<Extent> extents;
   for (std::uint32_t j = 0; j < sizes.size(); ++j) {
     supernodes.push_back({j, 1, std::move(rows[j])});
@@ -150,8 +149,8 @@ BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs)
       const std::size_t last = supernodes.size() - 1;
       const bool adjoins =
           !supernodes[last - 1].below.empty() && supernodes[last - 1].below.front() == supernodes[last].first;
-      const Extent both = together(extents[last - 1], extents[last]);
-      if (!adjoins || !worth_it(both)) break;
+      const Extent both = merged(extents[last - 1], extents[last]);
+      if (!adjoins || !worth_merging(both)) break;
       supernodes[last - 1].columns += supernodes[last].columns;
       supernodes[last - 1].below = std::move(supernodes[last].below);
       extents[last - 1] = both;

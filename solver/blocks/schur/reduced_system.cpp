@@ -17,17 +17,17 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kAlwaysDense = 100;  // for smaller matrices the dense factorisation is always faster
-constexpr std::size_t kFewUnknowns = 600;  // for at most so many unknowns, an ordering is made to count the
-                                           // operations of a sparse factor
+constexpr std::size_t kFewUnknowns = 600;  // up to here the operations of a sparse factor are counted first
 // A sparse factor with more than this share of a dense one's operations takes longer (AVX-512 and AVX2,
 // chains, grids and random graphs of 150 to 600 unknowns).
 constexpr double kDenseOperations = 0.15;
-constexpr double kDenseShareOfFew = 0.25;   // share of nonzero blocks above which it does
+constexpr double kDenseShareOfFew = 0.25;   // share of entries above which S is dense
 constexpr std::size_t kLargestRank = 2000;  // largest reduced matrix whose rank is computed with pivoting
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
 
-// Row i of block k is part of column (offset of a) + i of the lower triangle, starting at row (offset of b).
+// Block k belongs to two cameras, a and b. Its row i lies in column (offset of a) + i of the lower triangle,
+// from row (offset of b) on.
 struct BlockShape {
   std::size_t column, row, rows, columns;  // `columns` columns of the lower triangle, from `column` on
 };
@@ -149,7 +149,7 @@ bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t strid
       impl.assemble<T, L>(k, place, chunks, count, stride, damping);
     });
   }
-  // Whole vectors across the diagonal are read, so that their other numbers must be finite.
+  // The kernels read whole vectors across the diagonal, so the rest of these must be finite.
   impl.share(impl.n, parallelism, [&](std::size_t j) {
     const std::size_t first = j / 8 * 8;
     std::fill_n(impl.A.get() + j * impl.ld + first, impl.ld - first, 0.0);
@@ -222,7 +222,7 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
 }
 
 double ReducedSystem::inverse_norm(std::span<const double> scale, double least) {
-  constexpr int kRounds = 8;  // from a random start, enough for the right size
+  constexpr int kRounds = 8;  // from a random start; they give the order of size
   constexpr double kSafety = 64;
   Random random(1);
   std::vector<double> v(impl_->n);

@@ -110,9 +110,9 @@ struct NLSQ_API BatchResult {
 //
 // Single fits are certified as curve_fit's are, with the bits of curve_fit(model, ...) on one thread. All
 // fits are single with `in_lanes = false` and with options that lanes do not support: strict, ftol,
-// max_seconds, max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on,
-// policies other than the default and f64, bounds, losses, ties, several starts, and without a free
-// parameter. Errors in x throw ValidationError.
+// max_seconds, max_iterations below 100, Gauss-Newton, dogleg, nonmonotonic steps, geodesic acceleration
+// always, variable projection on, policies other than the default and f64, bounds, losses, ties, several
+// starts, and without a free parameter. Errors in x throw ValidationError.
 //
 // The processes of `options.team` divide the fits among themselves; each must pass all data, and each returns
 // the same result, with the bits of a single process. Only `threads` and `counters` are those of this

@@ -219,10 +219,11 @@ TEST_CASE("names that are none are refused") {
   nlsq_model_free(model);
 }
 
-TEST_CASE("an initial damping of 0 and blocks that overlap are refused") {
+TEST_CASE("a negative initial damping and blocks that overlap are refused") {
   nlsq_options* options = nullptr;
   REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
-  CHECK(nlsq_options_set_number(options, "initial_lambda", 0) == NLSQ_ERROR_OPTION);
+  CHECK(nlsq_options_set_number(options, "initial_lambda", -1) == NLSQ_ERROR_OPTION);
+  CHECK(nlsq_options_set_number(options, "initial_lambda", 0) == NLSQ_OK);  // as in C++
   CHECK(nlsq_options_set_number(options, "initial_lambda", 1e-6) == NLSQ_OK);
   nlsq_options_free(options);
   nlsq_problem* problem = nullptr;

@@ -1,5 +1,5 @@
-/* Options of fits by name: the names of the command line of nlsq-fit, and those of the library's C++
- * options. Include <nlsq/nlsq.h>. */
+/* Options of fits by name. An option that the command line of nlsq-fit has, too, has its name from there.
+ * Include <nlsq/nlsq.h>. */
 #ifndef NLSQ_C_OPTIONS_H
 #define NLSQ_C_OPTIONS_H
 
@@ -25,7 +25,7 @@ NLSQ_C_API int nlsq_options_free(nlsq_options* options);
  *     strategy                 levenberg_marquardt, gauss_newton, dogleg
  *     geodesic                 auto, always, never
  *     nonmonotonic             number of steps that may raise the cost, from 0 on
- *     initial_lambda           initial damping, > 0
+ *     initial_lambda           initial damping, from 0 on
  *     precision                auto, f64, f32, bf16, strict, or a policy; rule: adds a rule; rule = "": none
  *     strict                   yes, no: recheck every row by the user's own code
  *     sampling                 auto, always, never
