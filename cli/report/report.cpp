@@ -125,7 +125,8 @@ std::string quality_lines(const FitReport& report) {
                      cost_title(report), significant(fit.r_squared));
   out +=
       fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", significant(fit.chi2_reduced));
-  if (report.arguments.absolute_sigma || fit.loss.is_counts()) {
+  // The deviance of counts has no χ² distribution unless all counts are large.
+  if (report.arguments.absolute_sigma && !fit.loss.is_counts()) {
     out += fmt::format(", p-value {}",
                        significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
   }

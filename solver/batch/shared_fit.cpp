@@ -295,7 +295,7 @@ class SharedFit {
       end.dof = joint_.dof;
       end.rss = joint_.rss;
       end.r_squared = out_.r_squared[k];
-      end.absolute_sigma = options_.absolute_sigma;
+      end.scale_known = options_.absolute_sigma || options_.loss.is_counts();
       std::vector<std::string> texts = warnings_of(end);
       if (weak[i]) texts.push_back(warning_of_weak(end.verdict == Verdict::rank_deficient));
       if (!starts_.warning_of_fixed().empty()) texts.push_back(starts_.warning_of_fixed());

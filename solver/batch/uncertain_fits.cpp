@@ -63,7 +63,7 @@ std::string warning_text(const Batch& batch, std::size_t fit, const BatchEnd& st
   end.dof = static_cast<std::ptrdiff_t>(batch.y[fit].size()) - static_cast<std::ptrdiff_t>(stored.determined);
   end.rss = 2 * stored.cost;
   end.r_squared = share_explained(batch, fit, stored.cost);
-  end.absolute_sigma = batch.options.absolute_sigma;
+  end.scale_known = batch.options.absolute_sigma || batch.options.loss.is_counts();
   const std::vector<std::string> warnings = warnings_of(end);
   return warnings.empty() ? std::string() : fmt::format("{}", fmt::join(warnings, "; "));
 }

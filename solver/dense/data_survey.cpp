@@ -53,29 +53,57 @@ bool all_usable(const double* values, std::size_t count, Wanted wanted) {
          std::all_of(values, values + count, [](double v) { return v >= 0; });
 }
 
-void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
-  double weights[most], distances[most];
-  for (std::size_t i = 0; i < count; ++i) distances[i] = y[i] - origin_;
+namespace {
+
+// Sums Σw², Σw²(y - origin) and Σw²(y - origin)² of at most ScatterSums::most rows.
+std::array<double, 3> sums_about(double origin, const double* y, const double* sigma, std::size_t count) {
+  double weights[ScatterSums::most], distances[ScatterSums::most];
+  for (std::size_t i = 0; i < count; ++i) distances[i] = y[i] - origin;
   if (sigma != nullptr) {
     for (std::size_t i = 0; i < count; ++i) weights[i] = 1 / sigma[i];
     for (std::size_t i = 0; i < count; ++i) distances[i] *= weights[i];
   }
   const double* const columns[2] = {sigma != nullptr ? weights : nullptr, distances};
+  std::array<double, 3> sums{};
   KernelCounters not_of_the_fit;
-  kernels().gram_f64(columns, 2, count, sums_.data(), &not_of_the_fit);
+  kernels().gram_f64(columns, 2, count, sums.data(), &not_of_the_fit);
+  return sums;
 }
 
+}  // namespace
+
+void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
+  constexpr double kCancelled = 1e-4;  // a difference below this share of its terms has lost digits
+  double origin = y[0];
+  ScatterSums block;
+  for (int round = 0; round < 2; ++round) {
+    const auto [weights, first, second] = sums_about(origin, y, sigma, count);
+    block.squares_ = second;
+    if (!(weights > 0)) break;  // sigma is not finite, or so large that the weights vanish
+    block.weights_ = weights;
+    block.mean_ = origin += first / weights;
+    block.squares_ -= first * first / weights;
+    if (!(block.squares_ < kCancelled * second)) break;
+  }
+  add(block);
+}
+
+// The formula of Chan, Golub, LeVeque, Updating formulae and a pairwise algorithm for computing sample
+// variances, 1979. Nothing cancels in it.
 void ScatterSums::add(const ScatterSums& other) {
-  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+  squares_ += other.squares_;
+  if (other.weights_ == 0) return;
+  if (weights_ == 0) mean_ = other.mean_;
+  const double all = weights_ + other.weights_, share = other.weights_ / all, apart = other.mean_ - mean_;
+  squares_ += apart * apart * weights_ * share;
+  mean_ += apart * share;
+  weights_ = all;
 }
 
-double ScatterSums::total() const {
-  const auto [weights, first, second] = sums_;
-  return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
-}
+double ScatterSums::total() const { return std::max(0.0, squares_); }
 
 double total_squares(const double* y, const double* sigma, std::size_t count) {
-  ScatterSums sums(y[0]);
+  ScatterSums sums;
   for (std::size_t first = 0; first < count; first += ScatterSums::most) {
     sums.add(y + first, sigma == nullptr ? nullptr : sigma + first,
              std::min(ScatterSums::most, count - first));
@@ -116,11 +144,7 @@ void DataSurvey::run() {
   finish();
 }
 
-void DataSurvey::start(std::size_t chunks) {
-  double origin = 0;
-  rows_->read(0, 1, response(), &origin);
-  chunks_.assign(chunks, {ScatterSums(origin), {}});
-}
+void DataSurvey::start(std::size_t chunks) { chunks_.assign(chunks, {}); }
 
 void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   constexpr std::size_t kMost = ScatterSums::most;

@@ -17,6 +17,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+// Returns √(a b), also where a b leaves the range of double.
+double root_of_product(double a, double b) {
+  const double product = a * b;
+  return std::isnormal(product) ? std::sqrt(product) : std::sqrt(a) * std::sqrt(b);
+}
+
 void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector<int>& free, double sigma2) {
   const std::size_t n = fit.parameters.size();
   fit.covariance = Matrix(n, n);
@@ -27,7 +33,7 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
     for (std::size_t j = 0; j < free.size(); ++j) {
       fit.covariance(row, static_cast<std::size_t>(free[j])) = known ? covariance(i, j) * sigma2 : kNaN;
     }
-    fit.standard_errors[row] = std::sqrt(fit.covariance(row, row));
+    fit.standard_errors[row] = root_of_product(known ? covariance(i, i) : kNaN, sigma2);
   }
 }
 
@@ -84,7 +90,7 @@ WarnedEnd warned_end(const FitResult& fit, const MinimizerResult& minimum, const
   end.dof = fit.dof;
   end.rss = fit.rss;
   end.r_squared = fit.r_squared;
-  end.absolute_sigma = absolute_sigma;
+  end.scale_known = absolute_sigma || fit.loss.is_counts();
   end.lost = minimum.lost_parameters;
   end.errors_lost = lost_by_differences(fit, c, free);
   end.least_squares = fit.loss.is_linear() && !fit.errors_in_x;
@@ -121,7 +127,7 @@ std::vector<std::string> warnings_of(const WarnedEnd& end) {
         "too few digits. Subtract the offset from y and from the function, or give derivatives");
   }
   if (end.verdict == Verdict::noise_floor) out.emplace_back("the fit ended at the noise floor of f64");
-  if (end.dof > 0 && end.rss == 0 && !end.absolute_sigma) {
+  if (end.dof > 0 && end.rss == 0 && !end.scale_known) {
     out.emplace_back(
         "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
   }
@@ -137,7 +143,7 @@ std::vector<std::string> warnings_of(const WarnedEnd& end) {
         "a constant would fit y better than this curve (R² is below 0): try other starting values, or "
         "another model");
   }
-  if (end.dof == 0 && !end.absolute_sigma)
+  if (end.dof == 0 && !end.scale_known)
     out.emplace_back("as many parameters as rows: standard errors are undefined");
   return out;
 }
@@ -188,7 +194,7 @@ std::vector<double> responses_of(const Formula& formula, const Columns& x, const
 double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response) {
   const auto columns = static_cast<std::size_t>(data.columns());
   std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);
-  std::optional<ScatterSums> sums;
+  ScatterSums sums;
   for (std::size_t first = 0; first < data.rows(); first += ScatterSums::most) {
     const std::size_t count = std::min(ScatterSums::most, data.rows() - first);
     for (std::size_t c = 0; c < columns; ++c) data.read(first, count, static_cast<int>(c), &block[c * count]);
@@ -196,10 +202,9 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
       for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
       y[i] = response(std::span(row).first(predictors + 1));
     }
-    if (!sums) sums.emplace(y[0]);
-    sums->add(y.data(), weighted ? &block[(predictors + 1) * count] : nullptr, count);
+    sums.add(y.data(), weighted ? &block[(predictors + 1) * count] : nullptr, count);
   }
-  return sums ? sums->total() : 0;
+  return sums.total();
 }
 
 double constant_deviance(const RowSource& data, int y) {

@@ -47,7 +47,7 @@ struct WarnedEnd {
   Verdict verdict = Verdict::failed;
   std::ptrdiff_t dof = 0;
   double rss = 0, r_squared = 0;
-  bool absolute_sigma = false;
+  bool scale_known = false;   // by absolute sigmas, or because y are counts
   bool lost = false;          // MinimizerResult::lost_parameters
   bool errors_lost = false;   // derivatives by differences have too few digits for standard errors
   bool least_squares = true;  // the loss is linear and x has no errors, so that R² compares with a constant

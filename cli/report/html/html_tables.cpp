@@ -126,7 +126,7 @@ std::string html_statistics_table(const FitReport& report) {
   if (!fit.loss.is_linear()) rows += html_named_row("loss", loss_text(fit));
   rows += html_named_row(counts ? "deviance" : "sum of squares", significant(fit.rss, 8));
   rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", significant(fit.chi2_reduced));
-  if (counts || report.arguments.absolute_sigma)
+  if (!counts && report.arguments.absolute_sigma)
     rows +=
         html_named_row("p-value", significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
   rows += html_named_row("R²", significant(fit.r_squared)) + html_named_row("AIC", significant(fit.aic));

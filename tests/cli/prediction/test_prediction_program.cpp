@@ -187,6 +187,8 @@ TEST_CASE("--derive by profile says which quantities are by the delta method ins
   CHECK(contains(outcome.out,
                  "--derive: intervals are from standard errors, not by profile: it is not "
                  "available for counts"));
+  CHECK(contains(outcome.out, "Reduced deviance"));
+  CHECK_FALSE(contains(outcome.out, "p-value"));  // a deviance of small counts has no χ² distribution
 }
 
 TEST_CASE("--bootstrap is in the report and in JSON, with the same bits on any number of threads") {

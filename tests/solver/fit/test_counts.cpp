@@ -1,6 +1,7 @@
 // Tests counts. The deviance replaces squares, and the Fisher information replaces JᵀJ.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
+#include <nlsq/profile_intervals.hpp>
 
 #include "messages.hpp"
 
@@ -289,4 +290,16 @@ TEST_CASE("A curve that ends at 0 is named with the row, not blamed on the calla
   const FitResult good = curve_fit("a*exp(-b*x)", d.x, d.y, {}, poisson());
   CHECK(good.success());
   CHECK(good.warnings.empty());
+}
+
+TEST_CASE("The scale of counts is known, so as many parameters as rows are no reason to warn") {
+  const std::vector<double> x = {0, 1}, y = {50, 20};
+  const FitResult fit = curve_fit("a*exp(-b*x)", x, y, {{"a", 40}, {"b", 1}}, poisson());
+  REQUIRE(fit.success());
+  CHECK(fit.warnings.empty());
+  CHECK(fit.standard_errors[0] == doctest::Approx(std::sqrt(50.0)).epsilon(1e-6));
+  const ProfileInterval of_a = profile_intervals("a*exp(-b*x)", x, y, fit, poisson()).intervals.front();
+  // The likelihood of one count of 50 is highest at 50, and the deviance at both ends is 1.96².
+  for (const double end : {of_a.lower, of_a.upper})
+    CHECK(2 * (50 * std::log(50 / end) - 50 + end) == doctest::Approx(1.959964 * 1.959964).epsilon(1e-5));
 }

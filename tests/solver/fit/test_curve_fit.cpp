@@ -294,3 +294,17 @@ TEST_CASE("Gauss-Newton, geodesic acceleration and every policy end at the same 
     }
   }
 }
+
+TEST_CASE("a standard error is right although its square leaves the range of double") {
+  std::vector<double> x, y, far_x, small_y;
+  for (int i = 1; i <= 20; ++i) {
+    x.push_back(i);
+    y.push_back(10 + i + 0.1 * std::sin(3.0 * i));
+    far_x.push_back(1e30 * x.back());
+    small_y.push_back(1e-140 * y.back());
+  }
+  const FitResult plain = curve_fit("a+b*x", x, y), extreme = curve_fit("a+b*x", far_x, small_y);
+  REQUIRE(extreme.success());
+  CHECK(extreme.standard_errors[0] == doctest::Approx(1e-140 * plain.standard_errors[0]).epsilon(1e-9));
+  CHECK(extreme.standard_errors[1] / 1e-170 == doctest::Approx(plain.standard_errors[1]).epsilon(1e-9));
+}
