@@ -37,7 +37,8 @@ void warn_of_other_intervals(const FitResult& fit, const ProfileIntervals& found
 void find_intervals(const FitOptions& options, FitReport& report) {
   if (!report.arguments.profile_intervals) return;
   const FitResult& fit = report.fit;
-  if (!fit.success() || fit.dof <= 0 || !(fit.rss > 0)) {
+  const bool has_scale = options.absolute_sigma || fit.loss.is_counts() || (fit.dof > 0 && fit.rss > 0);
+  if (!fit.success() || !has_scale) {
     report.warnings.push_back(
         "--intervals profile: without a certified minimum and degrees of freedom there are none; these are "
         "from standard errors");

@@ -89,38 +89,73 @@ double beside_zero(double distance, double inside, double estimate, double direc
   return distance;
 }
 
-// Finds where τ = t on one side. Steps outward by the slope of τ, then searches between the last two points.
-// The points are at distances from the estimate.
-ProfileEnd find_end(HeldProfile& profile, double estimate, double step, double t, double bound, int most) {
-  constexpr double kClose = 1e-9;  // far below the precision to which intervals are read
-  ProfilePoint inside, outside;
-  double reach = std::fabs(step);
-  const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
-  const auto point_at = [&](double distance) {
-    const double p = distance == room ? bound : estimate + direction * distance;
-    return ProfilePoint{distance, p, profile.tau(p)};
-  };
-  for (;; reach = std::min(reach, kFarthestEnd * std::fabs(step))) {
-    if (--most < 0) return {};
-    const double distance = std::min(beside_zero(reach, inside.at, estimate, direction), room);
-    outside = point_at(distance);
-    if (std::isnan(outside.tau)) {  // the model may be undefined this far from the estimate, so the distance
-                                    // is halved
-      reach = 0.5 * (inside.at + distance);
-      if (reach - inside.at <= 1e-9 * distance) return {};
-      continue;
+// Searches one side of an estimate for the first place where τ = t. Points are at distances from the
+// estimate.
+class EndSearch {
+ public:
+  EndSearch(HeldProfile& profile, double estimate, double step, double t, double bound, int most)
+      : profile_(profile), estimate_(estimate), bound_(bound), step_(std::fabs(step)),
+        direction_(step < 0 ? -1 : 1), room_(std::fabs(bound - estimate)), t_(t), most_(most) {}
+
+  // Steps outward, then searches between the last two points. The fit of the outer one may have ended in
+  // another minimum than those inside, with a higher τ. Then τ leaps where the search ends. A fit from the
+  // point inside is below t there, and the search goes on outward.
+  ProfileEnd find() {
+    constexpr double kClose = 1e-9;  // far below the precision to which intervals are read
+    constexpr double kLeap = 1e-3;
+    double reach = kShortStep * step_;
+    for (;;) {
+      if (const std::optional<ProfileEnd> end = step_outward(reach)) return *end;
+      const ProfileEnd end = end_between(inside_, outside_, t_, {kClose, kClose, 1e-12, 0}, most_,
+                                         [this](double distance) { return point_at(distance); });
+      const bool leaps = end.how == IntervalEnd::found && outside_.tau > (1 + kLeap) * t_;
+      if (!leaps || --most_ < 0) return end;
+      const ProfilePoint again = point_at(outside_.at);
+      if (!(again.tau < t_)) return end;
+      inside_ = again;
+      reach = kShortGrowth * again.at;
     }
-    if (outside.tau >= t) break;
-    if (distance == room) return {bound, IntervalEnd::at_bound};
-    if (distance >= kFarthestEnd * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
-    // Takes a secant through the last two points, to at most three times the distance.
-    const double slope = (outside.tau - inside.tau) / (distance - inside.at);
-    const double next = slope > 0 ? distance + 1.1 * (t - outside.tau) / slope : 3 * distance;
-    inside = outside;
-    reach = std::clamp(next, 1.1 * distance, 3 * distance);
   }
-  return end_between(inside, outside, t, {kClose, kClose, 1e-12, 0}, most, point_at);
-}
+
+ private:
+  ProfilePoint point_at(double distance) {
+    const double p = distance == room_ ? bound_ : estimate_ + direction_ * distance;
+    return {distance, p, profile_.tau(p)};
+  }
+
+  double farthest() const { return kFarthestEnd * step_; }
+  double limited(double reach) const {
+    return std::min(beside_zero(std::min(reach, farthest()), inside_.at, estimate_, direction_), room_);
+  }
+
+  // Moves the points outward by the slope of τ until τ >= t at the outer one. Returns an end if there is no
+  // such point.
+  std::optional<ProfileEnd> step_outward(double reach) {
+    for (;;) {
+      if (--most_ < 0) return ProfileEnd{};
+      const double distance = limited(reach);
+      outside_ = point_at(distance);
+      if (std::isnan(outside_.tau)) {  // the model may be undefined this far from the estimate
+        reach = 0.5 * (inside_.at + distance);
+        if (reach - inside_.at <= 1e-9 * distance) return ProfileEnd{};
+        continue;
+      }
+      if (outside_.tau >= t_) return std::nullopt;
+      if (distance == room_) return ProfileEnd{bound_, IntervalEnd::at_bound};
+      if (distance >= farthest()) return ProfileEnd{direction_ * kInfinity, IntervalEnd::unbounded};
+      const double slope = (outside_.tau - inside_.tau) / (distance - inside_.at),
+                   growth = distance < 2 * step_ ? kShortGrowth : 3,
+                   next = slope > 0 ? distance + 1.1 * (t_ - outside_.tau) / slope : growth * distance;
+      inside_ = outside_;
+      reach = std::clamp(next, 1.1 * distance, growth * distance);
+    }
+  }
+
+  HeldProfile& profile_;
+  double estimate_, bound_, step_, direction_, room_, t_;
+  int most_;  // fits that may still be made
+  ProfilePoint inside_, outside_;
+};
 
 std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {
   const auto fitted = [&](std::size_t j) { return !fit.fixed[j] && !is_tied(fit, j); };
@@ -164,8 +199,9 @@ ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, 
   }
   if (!fit.success()) throw ValidationError("intervals: the fit ended without a certified minimum");
   // The scale of 2 * cost, such that the interval ends where it rises by t².
-  const double scale = options.absolute_sigma || fit.loss.is_counts() ? 1 : fit.chi2_reduced;
-  if (!(scale > 0) || fit.dof <= 0)
+  const bool known = options.absolute_sigma || fit.loss.is_counts();
+  const double scale = known ? 1 : fit.chi2_reduced;
+  if (!known && (!(scale > 0) || fit.dof <= 0))
     throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
   const double t = interval_quantile(fit, options, intervals.confidence);
   const Limits limits = limits_of(options.bounds, fit.parameter_names);
@@ -174,11 +210,12 @@ ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, 
   for (const std::size_t j : chosen(fit, intervals)) {
     const double estimate = fit.parameters[j], step = t * fit.standard_errors[j];
     HeldProfile profile(refit, fit, options, j, scale, t);
-    const ProfileEnd lower = find_end(profile, estimate, -step, t,
-                                      limits.empty() ? -kInfinity : limits.lower[j], intervals.most_fits);
+    const auto end = [&](double to, double bound) {
+      return EndSearch(profile, estimate, to, t, bound, intervals.most_fits).find();
+    };
+    const ProfileEnd lower = end(-step, limits.empty() ? -kInfinity : limits.lower[j]);
     profile.start_again();
-    const ProfileEnd upper = find_end(profile, estimate, step, t,
-                                      limits.empty() ? kInfinity : limits.upper[j], intervals.most_fits);
+    const ProfileEnd upper = end(step, limits.empty() ? kInfinity : limits.upper[j]);
     out.intervals.push_back(
         {fit.parameter_names[j], estimate, lower.at, upper.at, lower.how, upper.how, profile.fits()});
     if (profile.better() && !out.better_found) {

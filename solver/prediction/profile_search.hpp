@@ -43,6 +43,10 @@ class HeldStarts {
 // ones are rounding or the tolerance of the fits.
 inline constexpr double kLowerCost = 1e-7;
 
+// The first step of a search, as a part of the standard interval, and the factor by which steps grow while
+// they are not much longer than it. Longer steps may pass an end, or lead to another minimum.
+inline constexpr double kShortStep = 0.25, kShortGrowth = 2.1;
+
 // This is a point of a profile: the number that the search moves, the profiled quantity, and τ, the square
 // root of the rise of 2 * cost over the scale. τ is NaN if no fit converged.
 struct ProfilePoint {

@@ -16,7 +16,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
+constexpr double kFarthestTarget = 1e6;  // largest distance of the target, in standard errors
 constexpr double kFarPull = 2;           // how far h may be from its target, in t standard errors
 constexpr double kStill = 0.002;      // h counts as at rest if it moves by at most this part of its distance
                                       // from the fit
@@ -106,8 +106,8 @@ void retarget(ProfilePoint& point, double shorter) {
 // target u standard errors away. Returns false if there is no such target, with the reason in `end`.
 bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside, double step, double t,
              int& most, ProfileEnd& end) {
-  const double from = inside.at;
-  for (double u = 2 * t; --most >= 0;) {
+  const double from = inside.at, farthest = std::max(kFarthestTarget, 10 * t);
+  for (double u = kShortStep * 2 * t; --most >= 0;) {
     const ProfilePoint next = profile.at(from + u * step);
     if (std::isnan(next.tau)) {  // the model may be undefined this far from the fit, so the distance is
                                  // halved
@@ -122,7 +122,7 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
     }
     const double behind = std::fabs(next.at - next.value) / std::fabs(step);
     // h follows the target without limit, or cannot follow it.
-    if (u >= kFarthestTarget || behind >= kFarthestTarget * profile.narrowness()) {
+    if (u >= farthest || behind >= farthest * profile.narrowness()) {
       const bool follows = std::fabs(next.value - from) > 0.5 * std::fabs(next.at - from);
       end = follows ? ProfileEnd{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
                     : ProfileEnd{next.value, IntervalEnd::at_bound};
@@ -137,7 +137,8 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
       retarget(inside, profile.narrow(std::sqrt(t / behind)));
       u = std::max((inside.at - from) / step, 0.1 * t);
     }
-    u = std::min(kFarthestTarget, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
+    const double growth = u < 4 * t ? kShortGrowth : 10;
+    u = std::min(farthest, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, growth));
   }
   return false;
 }

@@ -1,11 +1,12 @@
 // Tests profiles whose fits with a fixed parameter may stay in another minimum, or jump over values that the
-// data reject. The expected ends are those of profiles on dense grids, with linear parameters eliminated.
+// data reject. Most expected ends are from profiles on dense grids, with linear parameters eliminated.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/prediction.hpp>
 #include <nlsq/profile_intervals.hpp>
 
 #include <doctest/doctest.h>
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,47 @@ TEST_CASE("no step leaps over what lies just behind 0") {
   CHECK(of_k(dose, rate, 1).lower == doctest::Approx(-0.3197457).epsilon(1e-5));  // once -1.84
   const std::vector<double> other{0.5, 1.3, 2.1, 2.9, 3.7, 4.5}, slow{0.92, 0.59, 0.47, 1.12, 1.46, 1.56};
   CHECK(of_k(other, slow, 7).lower == doctest::Approx(-0.2719473).epsilon(1e-5));  // once -infinity
+}
+
+// A search with steps as long as the standard interval ended in another peak, or went on behind it.
+TEST_CASE("intervals of a peak grow with the confidence") {
+  const std::vector<double> x{0.0291, 0.0652, 0.3002, 0.3819, 0.3974, 0.4002, 0.4350, 0.4491, 0.5293, 0.5311,
+                              0.5708, 0.6327, 0.6690, 0.7518, 0.8484, 0.8584, 0.8721, 0.8967, 0.9112, 0.9961},
+      y{0.189, 0.503, 1.090, 1.453, 2.250, 0.790, 2.151, 1.509, 1.278, 0.404,
+        1.243, 1.554, 0.697, 0.273, 0.152, 0.802, 0.715, 1.381, 0.415, 0.899};
+  const char* const peak = "h*exp(-(x-m)^2/(2*s^2))+c";
+  const FitResult fit = curve_fit(peak, x, y, {{"h", 1}, {"m", 0.4}, {"s", 0.1}, {"c", 0.6}});
+  REQUIRE(fit.success());
+  IntervalOptions wanted;
+  wanted.parameters = {"h"};
+  double lower = fit.parameters[0], upper = lower;
+  for (const double confidence : {0.5, 0.8, 0.95, 0.98, 0.99}) {
+    CAPTURE(confidence);
+    wanted.confidence = confidence;
+    const ProfileInterval of_h = profile_intervals(peak, x, y, fit, {}, wanted).intervals.front();
+    CHECK(of_h.lower < lower);
+    CHECK(of_h.upper >= upper);  // infinite from 98 % on
+    lower = of_h.lower, upper = of_h.upper;
+  }
+  CHECK(upper == std::numeric_limits<double>::infinity());
+}
+
+// Five rows of a wave. τ first passes t at f = 2.37, and then again and again, up to 747.
+TEST_CASE("an interval ends where the profile first rises, not behind a rise") {
+  const std::vector<double> x{0.012224, 0.231703, 0.473337, 0.661095, 0.689437},
+      y{0.944086, -0.476831, 0.900968, -0.535521, -0.319198};
+  const char* const wave = "a*sin(w*x+f)";
+  const std::vector<double> sigma(x.size(), 0.1583);
+  FitOptions options;
+  options.sigma = sigma;
+  const FitResult fit = curve_fit(wave, x, y, {{"a", 1}, {"w", 13.6536}, {"f", 0.71732}}, options);
+  REQUIRE(fit.success());
+  IntervalOptions wanted;
+  wanted.parameters = {"f"};
+  wanted.confidence = 0.6827;
+  const ProfileInterval of_f = profile_intervals(wave, x, y, fit, options, wanted).intervals.front();
+  CHECK(of_f.lower == doctest::Approx(0.2577).epsilon(1e-3));
+  CHECK(of_f.upper == doctest::Approx(2.374).epsilon(1e-3));
 }
 
 TEST_CASE("if the data determine r of n parameters, statistics are those of r parameters") {
