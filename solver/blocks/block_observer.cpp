@@ -72,14 +72,22 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   // If x contains a map coordinate or a clock of 1.7e9 s, any step is short beside it, however far it moves
   // the other parameters. So a step does not count as short while the linear model predicts a decrease of the
   // cost above what counts as noise near an optimum.
-  const double near = kNearInNoise * system_.scatter_at(std::min(cost, trial_cost));
+  // Under a loss JᵀJ may exceed the curvature of the cost by a factor of 100, so that steps are short and
+  // their predictions small far from the optimum.
+  const double share = structure_.losses.empty() ? kNearInNoise : 0.1 * kNearInNoise;
+  const double near = share * system_.scatter_at(std::min(cost, trial_cost));
   const bool gains_little = 2 * step.predicted <= near * near;
   if (of_parameters > 0 && accepted_before > 0 && gains_little &&
       report_.step_norm <= of_parameters * (size + of_parameters)) {
     return fmt::format("parameter_tolerance: relative step {:e} <= {:e}",
                        report_.step_norm / (size + of_parameters), of_parameters);
   }
-  if (of_cost > 0 && std::fabs(report_.decrease) <= of_cost * cost) {
+  // If an accepted step lowered the cost by far less than predicted, for another reason than rounding, the
+  // model was wrong so far from x. The next steps are shorter and may lower the cost by more.
+  constexpr double kFairGain = 0.1, kRounding = 0x1p-50;
+  const bool misjudged =
+      outcome == StepOutcome::accepted && gain < kFairGain && report_.decrease > kRounding * cost;
+  if (of_cost > 0 && !misjudged && std::fabs(report_.decrease) <= of_cost * cost) {
     return fmt::format("function_tolerance: |change of cost| / cost {:e} <= {:e}",
                        std::fabs(report_.decrease) / cost, of_cost);
   }

@@ -174,11 +174,13 @@ Loss wrap(const ceres::LossFunction* loss) {
   });
 }
 
-ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block) {
+ManifoldPtr Manifolds::wrap(const ceres::Problem& problem, const double* block) {
   // In Ceres 2.1, a local parameterization also appears as a manifold.
-  if (const ceres::Manifold* manifold = problem.GetManifold(block))
-    return std::make_shared<WrappedManifold>(manifold);
-  return nullptr;
+  const ceres::Manifold* manifold = problem.GetManifold(block);
+  if (manifold == nullptr) return nullptr;
+  ManifoldPtr& wrapped = wrapped_[manifold];
+  if (!wrapped) wrapped = std::make_shared<WrappedManifold>(manifold);
+  return wrapped;
 }
 
 }  // namespace nlsq::inline v0

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <typeinfo>
+#include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -77,9 +78,17 @@ inline void prefetch_object(const ceres::CostFunction* function) {
 }
 // Wraps a loss. Null means the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
-// Wraps the block's manifold, or its local parameterization in versions of Ceres that have them. Returns null
-// for a plain vector.
-ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block);
+
+// Wraps the manifolds of a problem. Blocks that share a manifold share its wrapper.
+class Manifolds {
+ public:
+  // Wraps the block's manifold, or its local parameterization in versions of Ceres that have them. Returns
+  // null for a plain vector.
+  ManifoldPtr wrap(const ceres::Problem& problem, const double* block);
+
+ private:
+  std::unordered_map<const ceres::Manifold*, ManifoldPtr> wrapped_;
+};
 // Returns false where the manifold has no finite Jacobian. Ceres evaluates nothing at such points, and some
 // of its functions end the process there.
 bool usable_at(const ceres::Manifold& manifold, const double* x);

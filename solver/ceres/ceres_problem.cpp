@@ -84,7 +84,7 @@ void CeresProblem::add_parameter_block(double* data, int size) {
     return;
   }
   start_.insert(start_.end(), data, data + size);
-  ManifoldPtr manifold = wrap_manifold(theirs_, data);
+  ManifoldPtr manifold = manifolds_.wrap(theirs_, data);
   const int tangent = manifold ? manifold->tangent() : size;
   mine_.add_parameter_block(data, size, std::move(manifold));
   const bool constant = theirs_.IsParameterBlockConstant(data);

@@ -87,6 +87,7 @@ class CeresProblem {
   ceres::Problem& theirs_;
   const ceres::ParameterBlockOrdering* ordering_ = nullptr;  // null unless it has several groups
   nlsq::Problem mine_;
+  Manifolds manifolds_;
   // The parameter blocks in the order in which residual blocks name them. Ceres returns them in the order of
   // their addresses, which differs from run to run, so that the last bits of the result would differ, too.
   // Blocks that no residual block names come last.

@@ -94,7 +94,7 @@ std::vector<DerivativeDirection> directions_at_bounds(std::span<const double> si
   return out;
 }
 
-constexpr std::size_t kMostManifolds = 4;
+constexpr std::size_t kMostManifolds = 64;
 constexpr std::size_t kMostConsidered = 1000;         // blocks with manifolds, of which these are chosen
 constexpr std::size_t kMostManifoldNumbers = 0x1p12;  // of plus_jacobian; larger ones are not tested
 constexpr double kRoundingOfPlus = 1e-10;  // largest error that differences have beside numbers of size 1

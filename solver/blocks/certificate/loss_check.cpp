@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -15,7 +16,7 @@ constexpr double kAgree = 0.01;                               // of differences 
 constexpr double kWrongSlope = 0.02;                          // of the slope, relative to the larger one
 constexpr double kLost = 1e-6;
 constexpr double kFar = 0x1p40;
-constexpr std::size_t kMostBlocks = 1000;
+constexpr std::size_t kMostBlocks = 1000;  // of those with an own loss
 
 // Returns the slope of ρ at s by differences, or nothing if they show no slope. They do not where they
 // disagree with each other: at a kink, or where rounding errors of ρ are too large. Differences of 0 may also
@@ -44,11 +45,13 @@ std::optional<double> slope_by_differences(const Loss& loss, double s, const Los
 }  // namespace
 
 void BlockSystem::check_own_losses(Recheck& out) {
-  const std::size_t slots = structure_.losses.size();
-  const std::size_t stride = std::max<std::size_t>(1, slots / kMostBlocks);
-  for (std::size_t slot = 0; slot < slots; slot += stride) {
+  std::vector<std::size_t> with_own;
+  for (std::size_t slot = 0; slot < structure_.losses.size(); ++slot)
+    if (structure_.losses[slot].is_own()) with_own.push_back(slot);
+  const std::size_t stride = std::max<std::size_t>(1, with_own.size() / kMostBlocks);
+  for (std::size_t k = 0; k < with_own.size(); k += stride) {
+    const std::size_t slot = with_own[k];
     const Loss& loss = structure_.losses[slot];
-    if (!loss.is_own()) continue;
     double s = 0;
     for (std::size_t i = 0; i < structure_.rows[slot]; ++i) {
       const double r = at_.r[structure_.list.row[slot] + i];
