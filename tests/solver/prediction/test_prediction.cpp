@@ -116,6 +116,30 @@ TEST_CASE("formula, callable, built-in and prepared model give the same bands") 
   }
 }
 
+// The phase is near 0. Differences by steps in proportion to it had few digits beside the offset.
+TEST_CASE("a function that is only called has the bands of its formula beside a large offset, too") {
+  const auto generic = [](const auto& x, const auto& p) {
+    using std::sin;
+    return p[0] * sin(p[1] * x + p[2]) + p[3];
+  };
+  const auto called = [](double x, const double* p) { return p[0] * std::sin(p[1] * x + p[2]) + p[3]; };
+  const std::vector<double> at = {0.1, 0.5, 1.2};
+  for (const double offset : {0.0, 1e5, 1e7}) {
+    CAPTURE(offset);
+    std::vector<double> x, y;
+    for (int i = 0; i < 20; ++i) {
+      x.push_back(0.05 * i);
+      y.push_back(std::sin(6 * x.back()) + offset + 1e-3 * std::sin(17.0 * i));
+    }
+    const std::vector<double> start = {1.01, 6.05, 0, offset + 0.01};
+    const FitResult by_graph = curve_fit(generic, x, y, start), by_calls = curve_fit(called, x, y, start);
+    REQUIRE(by_calls.success());
+    const Prediction expected = predict(generic, at, by_graph), found = predict(called, at, by_calls);
+    for (std::size_t i = 0; i < at.size(); ++i)
+      CHECK(found.standard_error[i] == doctest::Approx(expected.standard_error[i]).epsilon(0.01));
+  }
+}
+
 TEST_CASE("fixed parameters have no variance, and ties are followed") {
   const DecayRows d = decay_rows();
   FitOptions held;
