@@ -219,9 +219,10 @@ void Session::say_how_it_ended(const std::string& message) {
   const Certificate& c = ours_.certificate;
   if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
   if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
-  const bool refused = facts_.tolerance_met;
-  say(ceres::NO_CONVERGENCE,
-      refused ? "no success: a step met a tolerance far from the optimum; " + message : message);
+  const char* refused = !facts_.tolerance_met ? ""
+                        : facts_.doubtful     ? "no success, although a step met a tolerance; "
+                                              : "no success: a step met a tolerance far from the optimum; ";
+  say(ceres::NO_CONVERGENCE, refused + message);
 }
 
 // Stores the parameter values that Ceres would return, computes the problem's own cost there, and fills the
