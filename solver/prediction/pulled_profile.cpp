@@ -16,7 +16,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFarthestTarget = 1e6;  // largest distance of the target, in standard errors
+constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
 constexpr double kFarPull = 2;           // how far h may be from its target, in t standard errors
 constexpr double kStill = 0.002;      // h counts as at rest if it moves by at most this part of its distance
                                       // from the fit
@@ -107,7 +107,7 @@ void retarget(ProfilePoint& point, double shorter) {
 bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside, double step, double t,
              int& most, ProfileEnd& end) {
   const double from = inside.at, farthest = std::max(kFarthestTarget, 10 * t);
-  for (double u = kShortStep * 2 * t; --most >= 0;) {
+  for (double u = 2 * t; --most >= 0;) {
     const ProfilePoint next = profile.at(from + u * step);
     if (std::isnan(next.tau)) {  // the model may be undefined this far from the fit, so the distance is
                                  // halved
@@ -137,8 +137,7 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
       retarget(inside, profile.narrow(std::sqrt(t / behind)));
       u = std::max((inside.at - from) / step, 0.1 * t);
     }
-    const double growth = u < 4 * t ? kShortGrowth : 10;
-    u = std::min(farthest, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, growth));
+    u = std::min(farthest, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
   }
   return false;
 }
