@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <random>
 
 using namespace nlsq;
 
@@ -124,14 +125,16 @@ TEST_CASE("a function that is only called has the bands of its formula beside a 
   };
   const auto called = [](double x, const double* p) { return p[0] * std::sin(p[1] * x + p[2]) + p[3]; };
   const std::vector<double> at = {0.1, 0.5, 1.2};
-  for (const double offset : {0.0, 1e5, 1e7}) {
-    CAPTURE(offset);
+  std::mt19937_64 random(1);
+  std::normal_distribution<> normal;
+  for (int k = 0; k < 20; ++k) {
+    CAPTURE(k);
     std::vector<double> x, y;
     for (int i = 0; i < 20; ++i) {
       x.push_back(0.05 * i);
-      y.push_back(std::sin(6 * x.back()) + offset + 1e-3 * std::sin(17.0 * i));
+      y.push_back(std::sin(6 * x.back()) + 1e5 + 1e-4 * normal(random));
     }
-    const std::vector<double> start = {1.01, 6.05, 0, offset + 0.01};
+    const std::vector<double> start = {1.01, 6.05, 0, 1e5 + 0.01};
     const FitResult by_graph = curve_fit(generic, x, y, start), by_calls = curve_fit(called, x, y, start);
     REQUIRE(by_calls.success());
     const Prediction expected = predict(generic, at, by_graph), found = predict(called, at, by_calls);
