@@ -221,5 +221,5 @@ TEST_CASE("a model that is undefined beyond its bounds is fitted on them") {
   };
   const FitResult r = curve_fit(root, x, y, {1.0, 3.0}, within({{-10, -1}, {10, 5}}));
   CHECK(r.success());
-  CHECK(r.parameters[1] == doctest::Approx(0).epsilon(1e-6));
+  CHECK(std::fabs(r.parameters[1]) < 1e-6);
 }
