@@ -18,7 +18,8 @@ namespace {
 // Returns the reason why nothing can be computed by profile likelihood. It is empty if it can.
 std::string no_profile(const Arguments& arguments, const FitResult& fit) {
   if (!fit.success()) return "the fit has no certified minimum";
-  if (fit.dof <= 0 || !(fit.rss > 0)) return "the fit has no degrees of freedom, or residuals of zero";
+  if (!arguments.absolute_sigma && (fit.dof <= 0 || !(fit.rss > 0)))
+    return "the fit has no degrees of freedom, or residuals of zero";
   if (fit.loss.is_counts()) return "it is not available for counts";
   if (!arguments.selection.sigma_x.empty()) return "it is not available with errors in x";
   return "";

@@ -10,10 +10,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -43,6 +45,7 @@ class Session {
   double final_cost() const;
   bool is_far(double errors) const;
   bool cost_nearly_vanished(const ceres::IterationSummary& last) const;
+  const ceres::IterationSummary& step_that_counts() const;
   bool tolerance_met() const;
   void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
@@ -198,6 +201,17 @@ bool Session::cost_nearly_vanished(const ceres::IterationSummary& last) const {
          std::fabs(last.cost_change) > options_.function_tolerance * last.cost;
 }
 
+// Returns the last step, or the last accepted one if it met function_tolerance and all later ones were
+// rejected. Such a step gained little of what was predicted (BlockObserver), and no later one gained more.
+const ceres::IterationSummary& Session::step_that_counts() const {
+  const std::vector<ceres::IterationSummary>& all = theirs_.iterations;
+  const auto accepted =
+      std::find_if(all.rbegin(), all.rend(), [](const auto& step) { return step.step_is_successful; });
+  const bool met = accepted != all.rend() && accepted->iteration > 0 &&
+                   std::fabs(accepted->cost_change) <= options_.function_tolerance * accepted->cost;
+  return met ? *accepted : all.back();
+}
+
 // Returns true if one of the user's tolerances was met in f64 by a step that was short for no other reason. A
 // rejected step can be short because of its damping, and so can a step that changed the cost by no more than
 // rounding. Such steps count only near the optimum or, if there is no standard error to measure the distance,
@@ -205,7 +219,7 @@ bool Session::cost_nearly_vanished(const ceres::IterationSummary& last) const {
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met || facts_.doubtful) return false;
   if (theirs_.iterations.empty()) return true;
-  const ceres::IterationSummary& last = theirs_.iterations.back();
+  const ceres::IterationSummary& last = step_that_counts();
   constexpr double kRounding = 0x1p-50;  // of the cost
   const double errors = ours_.certificate.decrement_sigma;
   const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;

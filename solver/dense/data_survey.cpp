@@ -55,10 +55,11 @@ bool all_usable(const double* values, std::size_t count, Wanted wanted) {
 
 namespace {
 
-// Sums Σw², Σw²(y - origin) and Σw²(y - origin)² of at most ScatterSums::most rows.
-std::array<double, 3> sums_about(double origin, const double* y, const double* sigma, std::size_t count) {
+// Sums Σw², Σw²d and Σw²d² for the distances d = y - origin - mean of at most ScatterSums::most rows.
+std::array<double, 3> sums_about(double origin, double mean, const double* y, const double* sigma,
+                                 std::size_t count) {
   double weights[ScatterSums::most], distances[ScatterSums::most];
-  for (std::size_t i = 0; i < count; ++i) distances[i] = y[i] - origin;
+  for (std::size_t i = 0; i < count; ++i) distances[i] = y[i] - origin - mean;
   if (sigma != nullptr) {
     for (std::size_t i = 0; i < count; ++i) weights[i] = 1 / sigma[i];
     for (std::size_t i = 0; i < count; ++i) distances[i] *= weights[i];
@@ -74,14 +75,13 @@ std::array<double, 3> sums_about(double origin, const double* y, const double* s
 
 void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
   constexpr double kCancelled = 1e-4;  // a difference below this share of its terms has lost digits
-  double origin = y[0];
-  ScatterSums block;
+  ScatterSums block(origin_);
   for (int round = 0; round < 2; ++round) {
-    const auto [weights, first, second] = sums_about(origin, y, sigma, count);
+    const auto [weights, first, second] = sums_about(origin_, block.mean_, y, sigma, count);
     block.squares_ = second;
     if (!(weights > 0)) break;  // sigma is not finite, or so large that the weights vanish
     block.weights_ = weights;
-    block.mean_ = origin += first / weights;
+    block.mean_ += first / weights;
     block.squares_ -= first * first / weights;
     if (!(block.squares_ < kCancelled * second)) break;
   }
@@ -89,13 +89,14 @@ void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
 }
 
 // The formula of Chan, Golub, LeVeque, Updating formulae and a pairwise algorithm for computing sample
-// variances, 1979. Nothing cancels in it.
+// variances, 1979. It adds squares alone.
 void ScatterSums::add(const ScatterSums& other) {
   squares_ += other.squares_;
   if (other.weights_ == 0) return;
   if (weights_ == 0) mean_ = other.mean_;
   const double all = weights_ + other.weights_, share = other.weights_ / all, apart = other.mean_ - mean_;
-  squares_ += apart * apart * weights_ * share;
+  const double root = apart * std::sqrt(weights_ * share);
+  squares_ += root * root;
   mean_ += apart * share;
   weights_ = all;
 }
@@ -103,7 +104,7 @@ void ScatterSums::add(const ScatterSums& other) {
 double ScatterSums::total() const { return std::max(0.0, squares_); }
 
 double total_squares(const double* y, const double* sigma, std::size_t count) {
-  ScatterSums sums;
+  ScatterSums sums(y[0]);
   for (std::size_t first = 0; first < count; first += ScatterSums::most) {
     sums.add(y + first, sigma == nullptr ? nullptr : sigma + first,
              std::min(ScatterSums::most, count - first));
@@ -144,7 +145,11 @@ void DataSurvey::run() {
   finish();
 }
 
-void DataSurvey::start(std::size_t chunks) { chunks_.assign(chunks, {}); }
+void DataSurvey::start(std::size_t chunks) {
+  double origin = 0;
+  rows_->read(0, 1, response(), &origin);
+  chunks_.assign(chunks, {ScatterSums(origin), {}});
+}
 
 void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   constexpr std::size_t kMost = ScatterSums::most;

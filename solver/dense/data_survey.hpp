@@ -17,20 +17,21 @@ namespace nlsq::inline v0 {
 enum class Wanted : std::uint8_t { any, positive, not_negative };
 bool all_usable(const double* values, std::size_t count, Wanted wanted);
 
-// Adds up Σw², the weighted mean ȳ of y, and Σw²(y - ȳ)². Neither a mean far from zero nor a row with a far
-// larger weight than the others cancels digits.
+// Adds up Σw², the weighted mean ȳ of y, and Σw²(y - ȳ)². The mean is relative to an origin, the first value,
+// so that a mean far from zero cancels no digits. Nor does a row with a far larger weight than the others.
 class ScatterSums {
  public:
+  explicit ScatterSums(double origin = 0) : origin_(origin) {}
   // Adds at most `most` rows. `sigma` is that of each row, w = 1/sigma; with null, w = 1.
   static constexpr std::size_t most = 512;
   void add(const double* y, const double* sigma, std::size_t count);
-  void add(const ScatterSums& other);
+  void add(const ScatterSums& other);  // with the same origin
   // Returns the weighted total sum of squares Σw²(y - ȳ)².
   double total() const;
   bool finite() const { return squares_ - squares_ == 0; }
 
  private:
-  double weights_ = 0, mean_ = 0, squares_ = 0;
+  double origin_, weights_ = 0, mean_ = 0, squares_ = 0;
 };
 
 // Returns the total sum of squares of `count` > 0 values, computed by ScatterSums. `sigma` is as in

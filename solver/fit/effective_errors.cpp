@@ -66,6 +66,7 @@ EffectiveSums effective_sums(const Curve& curve, std::span<const double> x) {
       y[i] = curve.response(row);
     }
     const double* const errors = pass->fill_f64(first, count, not_of_the_fit)[0];
+    if (first == 0) scatter = ScatterSums(y[0]);
     scatter.add(y.data(), errors, count);
     for (std::size_t i = 0; i < count; ++i) out.log_variances += 2 * std::log(errors[i]);
   }

@@ -245,8 +245,6 @@ Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x,
     }
   }
   const auto rows = fallback_rows(*model.function, data, weighted, p, all);
-  // Beside a large offset, central differences by a parameter near 0 have few digits.
-  if (options.jacobian) rows->extrapolate(true);
   Evaluation out = evaluate_rows(*rows, p, policy, options);
   out.evaluator_note = note;
   return out;

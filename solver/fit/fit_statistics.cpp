@@ -202,6 +202,7 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
       for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
       y[i] = response(std::span(row).first(predictors + 1));
     }
+    if (first == 0) sums = ScatterSums(y[0]);
     sums.add(y.data(), weighted ? &block[(predictors + 1) * count] : nullptr, count);
   }
   return sums.total();

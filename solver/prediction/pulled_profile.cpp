@@ -198,7 +198,7 @@ PulledScale pulled_scale(std::string_view what, const FitResult& fit, const FitO
   if (!fit.success()) refuse("the fit ended without a certified minimum");
   PulledScale out;
   out.scatter = options.absolute_sigma ? 1 : fit.chi2_reduced;
-  if (!(out.scatter > 0) || fit.dof <= 0)
+  if (!(out.scatter > 0) || (fit.dof <= 0 && !options.absolute_sigma))
     refuse("without degrees of freedom, or with residuals of zero, there are no intervals");
   out.quantile = interval_quantile(fit, options, confidence);
   out.most_fits = most_fits;

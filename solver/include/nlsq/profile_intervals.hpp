@@ -21,7 +21,7 @@ struct IntervalOptions {
   // probability that an interval covers the parameter, in (0, 1)
   double confidence = 0.95;
   std::vector<std::string> parameters;  // by name; if empty, all fitted parameters that are not on a bound
-  int most_fits = 60;                   // limit on fits for each end
+  int most_fits = 60;                   // limit on places tried for each end, with one or two fits
 };
 
 // Says how one end of an interval was determined.

@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <random>
 
 using namespace nlsq;
 
@@ -114,32 +113,6 @@ TEST_CASE("formula, callable, built-in and prepared model give the same bands") 
     CHECK(formula.confidence_low[i] == builtin.confidence_low[i]);
     CHECK(formula.prediction_high[i] == callable.prediction_high[i]);
     CHECK(differenced.confidence_low[i] == doctest::Approx(formula.confidence_low[i]).epsilon(1e-6));
-  }
-}
-
-// The phase is near 0. Differences by steps in proportion to it had few digits beside the offset.
-TEST_CASE("a function that is only called has the bands of its formula beside a large offset, too") {
-  const auto generic = [](const auto& x, const auto& p) {
-    using std::sin;
-    return p[0] * sin(p[1] * x + p[2]) + p[3];
-  };
-  const auto called = [](double x, const double* p) { return p[0] * std::sin(p[1] * x + p[2]) + p[3]; };
-  const std::vector<double> at = {0.1, 0.5, 1.2};
-  std::mt19937_64 random(1);
-  std::normal_distribution<> normal;
-  for (int k = 0; k < 20; ++k) {
-    CAPTURE(k);
-    std::vector<double> x, y;
-    for (int i = 0; i < 20; ++i) {
-      x.push_back(0.05 * i);
-      y.push_back(std::sin(6 * x.back()) + 1e5 + 1e-4 * normal(random));
-    }
-    const std::vector<double> start = {1.01, 6.05, 0, 1e5 + 0.01};
-    const FitResult by_graph = curve_fit(generic, x, y, start), by_calls = curve_fit(called, x, y, start);
-    REQUIRE(by_calls.success());
-    const Prediction expected = predict(generic, at, by_graph), found = predict(called, at, by_calls);
-    for (std::size_t i = 0; i < at.size(); ++i)
-      CHECK(found.standard_error[i] == doctest::Approx(expected.standard_error[i]).epsilon(0.01));
   }
 }
 

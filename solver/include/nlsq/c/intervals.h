@@ -10,14 +10,14 @@ extern "C" {
 #endif
 
 /* Computes confidence intervals of parameters by profile likelihood (C++: profile_intervals). Each end takes
- * about six fits. `fit` is a result of this model, and x, y and options are those of that fit. `parameters`
+ * about eight fits. `fit` is a result of this model, and x, y and options are those of that fit. `parameters`
  * has names with commas between them; NULL and "" stand for all fitted parameters that are not on a bound.
  * `confidence` is in (0, 1); NaN stands for the fit's. The result has one entry for each parameter in the
  * arrays "estimate", "ci_low", "ci_high" (in units of the parameter) and "fits" (the number made), and one
  * line in the texts "parameter_names", "ends_low" and "ends_high" ("found", "at_bound", "unbounded" or
  * "failed"). If such a fit finds a lower cost than `fit` has, the array "better" holds its parameters; it is
  * empty otherwise. The numbers are "confidence" and "threshold", the rise of 2 * cost at the ends. A fit that
- * is not certified, a robust loss and a fit without degrees of freedom give NLSQ_ERROR_OPTION. */
+ * is not certified, a robust loss, and a fit without degrees of freedom or absolute sigma give NLSQ_ERROR_OPTION. */
 NLSQ_C_API int nlsq_model_profile_intervals(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                             const nlsq_column* y, const nlsq_result* fit,
                                             const char* parameters, double confidence,
