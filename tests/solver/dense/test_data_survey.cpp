@@ -118,6 +118,16 @@ TEST_CASE("the scatter about the mean is that of two passes, however far the mea
   }
 }
 
+TEST_CASE("the scatter about the mean is that of two passes in many blocks beside an offset of 1e15") {
+  std::vector<double> y(3000);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = 1e15 + 3 * std::sin(1.7 * static_cast<double>(i));
+  long double sum = 0, squares = 0;
+  for (const double v : y) sum += v - 1e15;
+  for (const double v : y) squares += std::pow(v - 1e15 - sum / static_cast<long double>(y.size()), 2.0L);
+  CHECK(nlsq::total_squares(y.data(), nullptr, y.size()) ==
+        doctest::Approx(static_cast<double>(squares)).epsilon(1e-12));
+}
+
 // A tiny sigma pins the curve to one row. A huge one leaves the first row out.
 TEST_CASE("the scatter about the mean is that of two passes, however much sigmas differ") {
   for (const std::size_t rows : {std::size_t{12}, std::size_t{3000}}) {
