@@ -190,6 +190,12 @@ class BlockSystem final : public System {
   void check_along(std::span<const DerivativeDirection> directions, Recheck& out);
   void check_own_losses(Recheck& out);
 
+  // ---- certificate/block_derivative_effect.cpp measures how far wrong derivatives have moved the minimum.
+  std::vector<std::vector<double>> moves_by_noise();
+  bool factor_for_moves();
+  void check_effect(std::span<const std::vector<double>> moves, Recheck& out);
+  void blame(std::span<const double> move, std::span<const double> weighted, double sigma, Recheck& out);
+
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.
   bool falls_where_unseen(const BlockJudgement& judgement, Certified& out);
   bool falls_further_out(const BlockJudgement& judgement, Certified& out);

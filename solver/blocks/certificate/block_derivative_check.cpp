@@ -240,12 +240,14 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   const bool losses = !model_.problem().losses.values().empty();
   const std::vector<std::uint8_t> fixed = at_.fixed_count > 0 ? at_.fixed : std::vector<std::uint8_t>();
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  const std::vector<std::vector<double>> moves = moves_by_noise();
   if (losses) model_.apply_losses(false);
   // J lacks the columns of fixed numbers. If one has the wrong sign, the number is fixed where it should not
   // be.
   if (losses || !fixed.empty()) gather(at_);
   if (!derivatives_agree(sizes, fixed)) check_along(directions(sizes, fixed), out);
   check_along(directions_at_bounds(sizes, fixed), out);
+  if (!out.contradicted()) check_effect(moves, out);
   if (!losses && fixed.empty()) return;
   if (losses) model_.apply_losses(true);
   differentiate(at_, at_.model.plan);

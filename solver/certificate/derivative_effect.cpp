@@ -1,0 +1,108 @@
+// Implements the measure of derivative_effect.hpp.
+#include "certificate/derivative_effect.hpp"
+
+#include "linear/dot.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kClear = 0.4 * kFarOff;  // smaller effects do not count
+// Steps in standard errors. The first is short, because far from a good fit a standard error is longer than
+// the shape of a function. Noise of the residuals may need longer ones.
+constexpr double kSteps[] = {0x1p-20, 0x1p-14, 0x1p-9, 0x1p-6, 0x1p-3};
+constexpr double kConsistentEffects = 0.2;  // of the larger one, that two differences may differ by
+constexpr double kJump = 0.1;               // of the slopes to both sides, by which these differ at a kink
+constexpr double kDependent = 1e-3;         // of a move's image, that is left beside the others
+
+double length_of_image(std::span<const double> v) { return std::sqrt(dot(v, v)); }
+
+void add_scaled(double factor, std::span<const double> v, std::span<double> to) {
+  for (std::size_t i = 0; i < v.size(); ++i) to[i] += factor * v[i];
+}
+
+// The effect on the slope of the cost along a move, and its error.
+struct Effect {
+  double error = 0, slope = 0;  // the slope by differences, and its difference from that by J
+  double noise = 0;
+  bool moved = false;  // some residual changes
+  double stretch = 1;  // ‖slopes of the residuals‖ / ‖J d‖, at least 1
+
+  // If the slope by differences is 0, x is at the right minimum, whatever J says. A direction may seem weakly
+  // determined by wrong derivatives alone. Then the move is too long, and the slopes of residuals show it.
+  double size() const { return std::min(std::fabs(error), std::fabs(slope)) / stretch; }
+};
+
+// Sums the effect from slopes to both sides. `rounding` is the error of one row's slope.
+Effect compare(const MovedRows& rows, std::span<const double> ahead, std::span<const double> behind,
+               double rounding) {
+  Effect out;
+  double random = 0, jumps = 0, squares = 0, of_slopes = 0, of_given = 0;
+  for (std::size_t i = 0; i < rows.given.size(); ++i) {
+    const double slope = 0.5 * (ahead[i] + behind[i]), apart = rows.weighted[i] * (ahead[i] - behind[i]);
+    if (!std::isfinite(slope)) continue;
+    out.error += rows.weighted[i] * (slope - rows.given[i]);
+    out.slope += rows.weighted[i] * slope;
+    out.moved = out.moved || slope != 0;
+    squares += rows.weighted[i] * rows.weighted[i];
+    of_slopes += slope * slope;
+    of_given += rows.given[i] * rows.given[i];
+    // Noise of the residuals parts the slopes at random. At a kink, any slope between the two is right.
+    const bool jump = std::fabs(ahead[i] - behind[i]) > kJump * std::fabs(ahead[i] + behind[i]);
+    if (jump) jumps += 0.5 * std::fabs(apart);
+    else random += apart * apart;
+    // The residual may have too few digits to change.
+    if (ahead[i] == 0 && behind[i] == 0) jumps += std::fabs(rows.weighted[i] * rows.given[i]);
+  }
+  out.stretch = of_slopes > of_given ? std::sqrt(of_slopes / of_given) : 1;
+  out.noise = (std::sqrt(random) + jumps + std::sqrt(squares) * rounding) / out.stretch;
+  return out;
+}
+
+}  // namespace
+
+OrthogonalMoves::OrthogonalMoves(std::size_t free, std::size_t residuals)
+    : length_(std::sqrt(static_cast<double>(std::min(free, residuals)))) {}
+
+void OrthogonalMoves::add(std::vector<double> move, std::vector<double> image) {
+  const double before = length_of_image(image);
+  for (std::size_t k = 0; k < moves_.size(); ++k) {
+    const double part = dot(image, images_[k]) / dot(images_[k], images_[k]);
+    add_scaled(-part, moves_[k], move);
+    add_scaled(-part, images_[k], image);
+  }
+  const double left = length_of_image(image);
+  if (!(left > kDependent * before) || !std::isfinite(left)) return;
+  for (double& m : move) m *= length_ / left;
+  for (double& m : image) m *= length_ / left;
+  moves_.push_back(std::move(move));
+  images_.push_back(std::move(image));
+}
+
+double effect_along(const MovedRows& rows) {
+  std::vector<double> ahead, behind;
+  std::optional<double> before;
+  const double clear = kClear * rows.sigma;
+  for (const double part : kSteps) {
+    const double step = part * rows.sigma;
+    if (!rows.slopes(step, ahead)) return 0;
+    const Effect one_sided = compare(rows, ahead, ahead, 0);
+    if (one_sided.moved && one_sided.size() <= clear) return 0;
+    if (!rows.slopes(-step, behind)) return 0;
+    const Effect found = compare(rows, ahead, behind, rows.rounding / step);
+    if (found.moved && found.size() <= clear) return 0;
+    if (!found.moved || !(found.size() - found.noise > clear)) continue;
+    if (before) {
+      const double larger = std::max(std::fabs(found.error), std::fabs(*before));
+      return std::fabs(found.error - *before) <= kConsistentEffects * larger ? found.size() : 0;
+    }
+    before = found.error;
+  }
+  return 0;
+}
+
+}  // namespace nlsq::inline v0
