@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -15,6 +16,9 @@ constexpr double kClear = 0.4 * kFarOff;  // smaller effects do not count
 // Steps in standard errors. The first is short, because far from a good fit a standard error is longer than
 // the shape of a function. Noise of the residuals may need longer ones.
 constexpr double kSteps[] = {0x1p-20, 0x1p-14, 0x1p-9, 0x1p-6, 0x1p-3};
+// An effect must show over the longest step, too, about as large. A function may have an error that looks
+// smooth over short steps.
+constexpr double kAboutAsLarge = 0.5;
 constexpr double kConsistentEffects = 0.2;  // of the larger one, that two differences may differ by
 constexpr double kJump = 0.1;               // of the slopes to both sides, by which these differ at a kink
 constexpr double kDependent = 1e-3;         // of a move's image, that is left beside the others
@@ -85,24 +89,39 @@ void OrthogonalMoves::add(std::vector<double> move, std::vector<double> image) {
 
 double effect_along(const MovedRows& rows) {
   std::vector<double> ahead, behind;
-  std::optional<double> before;
+  std::optional<Effect> before, shown;
   const double clear = kClear * rows.sigma;
+  const auto agree = [](const Effect& a, const Effect& b, double part) {
+    return std::fabs(a.error - b.error) <= part * std::max(std::fabs(a.error), std::fabs(b.error));
+  };
   for (const double part : kSteps) {
     const double step = part * rows.sigma;
     if (!rows.slopes(step, ahead)) return 0;
     const Effect one_sided = compare(rows, ahead, ahead, 0);
     if (one_sided.moved && one_sided.size() <= clear) return 0;
+    const bool last = part == *std::rbegin(kSteps);
+    if (shown && !last) continue;
     if (!rows.slopes(-step, behind)) return 0;
     const Effect found = compare(rows, ahead, behind, rows.rounding / step);
     if (found.moved && found.size() <= clear) return 0;
+    if (shown) return agree(found, *shown, kAboutAsLarge) ? shown->size() : 0;
     if (!found.moved || !(found.size() - found.noise > clear)) continue;
     if (before) {
-      const double larger = std::max(std::fabs(found.error), std::fabs(*before));
-      return std::fabs(found.error - *before) <= kConsistentEffects * larger ? found.size() : 0;
+      if (!agree(found, *before, kConsistentEffects)) return 0;
+      if (last) return found.size();
+      shown = found;
     }
-    before = found.error;
+    before = found;
   }
   return 0;
+}
+
+bool is_too_long(std::span<const double> move, double sigma, std::span<const double> sizes) {
+  constexpr double kMostPart = 1e-2;
+  for (std::size_t j = 0; j < move.size(); ++j) {
+    if (!(kSteps[0] * sigma * std::fabs(move[j]) <= kMostPart * std::max(sizes[j], 1.0))) return true;
+  }
+  return false;
 }
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,10 @@
 // Checks the user's derivatives against differences of the residuals; DenseEvaluator's recheck uses it. A
 // wrong Jacobian makes false minima: with a column of zeros, every point looks optimal in that parameter.
+#include "certificate/derivative_effect.hpp"
 #include "dense/dense_evaluator.hpp"
+#include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
+#include "support/random.hpp"
 
 #include "rows/calls/difference_step.hpp"
 
@@ -17,6 +20,9 @@ constexpr double kLeastShare = 1e-3;  // of its usual step, for a dominating col
 constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger = 32, kLongest = 1024;
+constexpr double kMostProducts = 1e8;    // of the QR factorisation that measures how far the minimum moved
+constexpr double kDataDigits = 0x1p7;    // roundings of a row, above which residuals are data
+constexpr double kStepOfBlame = 0x1p-9;  // in standard errors
 
 }  // namespace
 
@@ -88,6 +94,69 @@ class DenseEvaluator::JacobianCheck {
     return least < kLeastShare * most;
   }
 
+  // Returns σ of the sampled rows, if the model has `rows` in all, or 0 if they are only rounding errors.
+  double sigma(std::size_t rows) const {
+    const double m = static_cast<double>(rows), n = static_cast<double>(x_.size());
+    const double found = norm(columns_.back()) / root_of_rows() * std::sqrt(m / std::max(m - n, 1.0));
+    return found > kDataDigits * rounding_ / root_of_rows() ? found : 0;
+  }
+  // Returns moves as noise of the data would cause them (derivative_effect.hpp). Parameters at a bound do not
+  // move.
+  std::vector<Vector> moves_by_noise() const {
+    std::vector<std::size_t> free;
+    for (std::size_t j = 0; j < x_.size(); ++j)
+      if (!one_sided_[j] && norm(columns_[j]) > 0) free.push_back(j);
+    const std::size_t n = free.size(), m = columns_.back().size();
+    OrthogonalMoves moves(n, m);
+    if (n == 0 || 2.0 * static_cast<double>((m + n) * n * n) > kMostProducts) return {};
+    Random random(1);
+    for (std::size_t k = 0; k < std::min(kMovesByNoise, n); ++k) {
+      // The rows below those of J keep moves short in directions that J does not determine.
+      constexpr double kDamping = 1e-9;
+      DenseRows rows{m + n, n, Vector((m + n) * n, 0.0), Vector(m + n, 0.0)};
+      for (std::size_t j = 0; j < n; ++j) {
+        const Vector& column = columns_[free[j]];
+        const double length = norm(column);
+        for (std::size_t i = 0; i < m; ++i) rows.J[j * rows.rows + i] = column[i] / length;
+        rows.J[j * rows.rows + m + j] = kDamping;
+      }
+      for (std::size_t i = 0; i < m; ++i) rows.r[i] = random.below(2) == 0 ? -1 : 1;
+      const RegularSolution found = solve_regular(std::move(rows));
+      Vector move(x_.size(), 0.0);
+      for (std::size_t j = 0; j < n; ++j) move[free[j]] = found.step[j] / norm(columns_[free[j]]);
+      Vector image = times(move);
+      moves.add(std::move(move), std::move(image));
+    }
+    return moves.moves();
+  }
+  // Returns the effect of wrong derivatives along a move.
+  double effect(const Vector& move, double sigma) const {
+    Vector sizes;
+    for (std::size_t j = 0; j < x_.size(); ++j) sizes.push_back(evaluator_.model_.size_of(j, x_[j]));
+    if (is_too_long(move, sigma, sizes)) return 0;
+    return effect_along({times(move), columns_.back(), sigma, rounding_ / root_of_rows(),
+                         [&](double h, std::vector<double>& slopes) {
+                           slopes = slopes_along(move, h);
+                           return true;
+                         }});
+  }
+  // Stores the column that causes most of the effect along a move, and the relative error of its worst entry.
+  void blame(const Vector& move, double sigma, Recheck& out) const {
+    double most = 0;
+    for (std::size_t j = 0; j < move.size(); ++j) {
+      Vector alone(move.size(), 0.0);
+      alone[j] = move[j];
+      const Vector slopes = slopes_along(alone, kStepOfBlame * sigma), given = times(alone);
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        const double off = slopes[i] - given[i], moved = std::fabs(columns_.back()[i] * off);
+        if (!(moved > most)) continue;
+        most = moved;
+        out.wrong_column = static_cast<int>(j);
+        out.jacobian_difference = std::fabs(off) / std::max(std::fabs(slopes[i]), std::fabs(given[i]));
+      }
+    }
+  }
+
   // Returns ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error
   // is small and returns the smallest error. If the answer is 0, a parameter is only a rounding error at the
   // end, and its usual step shows nothing but rounding. So if no two differences have agreed yet, steps grow
@@ -142,6 +211,23 @@ class DenseEvaluator::JacobianCheck {
     return r;
   }
 
+  double root_of_rows() const { return std::sqrt(static_cast<double>(columns_.back().size())); }
+
+  // Returns J v.
+  Vector times(const Vector& v) const {
+    Vector out(columns_.back().size(), 0.0);
+    for (std::size_t j = 0; j < v.size(); ++j) {
+      for (std::size_t i = 0; v[j] != 0 && i < out.size(); ++i) out[i] += columns_[j][i] * v[j];
+    }
+    return out;
+  }
+
+  Vector slopes_along(const Vector& v, double h) const {
+    Vector slopes = residuals(v, h);
+    for (std::size_t i = 0; i < slopes.size(); ++i) slopes[i] = (slopes[i] - columns_.back()[i]) / h;
+    return slopes;
+  }
+
   static bool agree(const Vector& a, const Vector& b) {
     if (a.size() != b.size()) return false;
     Vector apart = a;
@@ -188,6 +274,23 @@ class DenseEvaluator::JacobianCheck {
   mutable Vector differences_;  // of the step that was tried last
 };
 
+// Measures how far wrong derivatives have moved the minimum, from the share of the rows that is sampled.
+void DenseEvaluator::check_effect(const JacobianCheck& check, double share, Recheck& out) {
+  const double sigma = check.sigma(model_.rows());
+  const std::vector<Vector> moves = sigma > 0 ? check.moves_by_noise() : std::vector<Vector>();
+  double squares = 0, most = 0;
+  const Vector* worst = nullptr;
+  for (const Vector& move : moves) {
+    const double effect = check.effect(move, sigma) / sigma;
+    squares += effect * effect;
+    if (effect <= most) continue;
+    most = effect;
+    worst = &move;
+  }
+  if (worst && std::sqrt(squares / (share * static_cast<double>(moves.size()))) > kFarOff)
+    check.blame(*worst, sigma, out);
+}
+
 void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,
                                     Recheck& out) {
   const double share =
@@ -200,7 +303,10 @@ void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector
     check.shorten_steps();
     all = check.error(check.everywhere());
   }
-  if (all <= kTolerance) return;
+  if (all <= kTolerance) {
+    check_effect(check, share, out);
+    return;
+  }
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double error = check.error(check.along(j));
     if (out.wrong_column >= 0 && error <= out.jacobian_difference) continue;

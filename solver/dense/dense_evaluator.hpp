@@ -145,6 +145,7 @@ class DenseEvaluator final : public Evaluator {
   void sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   // Checks the user's derivatives on the rows of a recheck.
   class JacobianCheck;
+  void check_effect(const JacobianCheck& check, double share, Recheck& out);
   void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
 
   RowModel& model_;

@@ -66,7 +66,9 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Reche
   }
   double squares = 0, most = 0;
   const std::vector<double>* worst = nullptr;
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
   for (const std::vector<double>& move : moves) {
+    if (is_too_long(move, sigma, sizes)) continue;
     const std::vector<double> given = model_.times(move);
     const double effect = effect_along({given, weighted, sigma, 0x1p-50 * terms_of_row,
                                         [&](double h, std::vector<double>& slopes) {

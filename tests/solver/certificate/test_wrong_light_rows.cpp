@@ -104,6 +104,20 @@ Summary by_blocks(const Positions& positions) {
   return solve(problem);
 }
 
+Summary by_function(const Positions& positions) {
+  LeastSquaresOptions options;
+  Vector r(positions.rows());
+  options.jacobian = [&](std::span<const double> p, std::span<double> J) {
+    positions(p.data(), r.data(), J.data());
+  };
+  const auto residuals = [&](const Vector& p) {
+    Vector out(positions.rows());
+    positions(p.data(), out.data(), nullptr);
+    return out;
+  };
+  return least_squares(residuals, positions.start, options).summary;
+}
+
 using Solve = Summary (*)(const Positions&);
 
 // Tests that a success is near the minimum that right derivatives give. The measure aims at a tenth of a
@@ -145,4 +159,14 @@ TEST_CASE("blocks: wrong derivatives are seen in map coordinates, whose local sc
 TEST_CASE("blocks: wrong derivatives are seen among many unknowns") {
   for (const double offset : {0.0, 4e6})
     for (const double odometry : {1e-1, 1e-3}) check(by_blocks, 40, odometry, offset);
+}
+
+TEST_CASE("residual functions: wrong derivatives of light rows are seen beside rows of large weight") {
+  for (const int count : {3, 10})
+    for (const double odometry : {1e-3, 1e-4, 1e-5, 1e-6}) check(by_function, count, odometry, 0);
+}
+
+TEST_CASE("residual functions: wrong derivatives are seen in map coordinates and among many unknowns") {
+  for (const double offset : {0.0, 1e5, 4e6})
+    for (const int count : {3, 40}) check(by_function, count, 1e-2, offset);
 }
