@@ -193,6 +193,7 @@ class BlockSystem final : public System {
   // ---- certificate/block_derivative_effect.cpp measures how far wrong derivatives have moved the minimum.
   std::vector<std::vector<double>> moves_by_noise();
   bool factor_for_moves();
+  std::vector<double> move_of_zero_columns(std::span<const double> sizes, double sigma);
   void check_effect(std::span<const std::vector<double>> moves, Recheck& out);
   void blame(std::span<const double> move, std::span<const double> weighted, double sigma, Recheck& out);
 

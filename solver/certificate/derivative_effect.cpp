@@ -34,7 +34,7 @@ struct Effect {
   double error = 0, slope = 0;  // the slope by differences, and its difference from that by J
   double noise = 0;
   bool moved = false;  // some residual changes
-  double stretch = 1;  // ‖slopes of the residuals‖ / ‖J d‖, at least 1
+  double stretch = 1;  // ‖slopes of the residuals‖ / ‖J d‖, at least 1; 1 if J d is 0
 
   // If the slope by differences is 0, x is at the right minimum, whatever J says. A direction may seem weakly
   // determined by wrong derivatives alone. Then the move is too long, and the slopes of residuals show it.
@@ -62,7 +62,7 @@ Effect compare(const MovedRows& rows, std::span<const double> ahead, std::span<c
     // The residual may have too few digits to change.
     if (ahead[i] == 0 && behind[i] == 0) jumps += std::fabs(rows.weighted[i] * rows.given[i]);
   }
-  out.stretch = of_slopes > of_given ? std::sqrt(of_slopes / of_given) : 1;
+  out.stretch = of_given > 0 && of_slopes > of_given ? std::sqrt(of_slopes / of_given) : 1;
   out.noise = (std::sqrt(random) + jumps + std::sqrt(squares) * rounding) / out.stretch;
   return out;
 }

@@ -3,6 +3,7 @@
 #include "blocks/block_system.hpp"
 #include "blocks/record_finish.hpp"
 #include "certificate/derivative_effect.hpp"
+#include "linear/dot.hpp"
 #include "support/random.hpp"
 
 #include <algorithm>
@@ -50,6 +51,33 @@ std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
   return moves.moves();
 }
 
+// Returns a move of the numbers whose derivatives are all 0, or none if no residual depends on them. Such
+// numbers have no standard errors, so the residuals beside x tell how far they move.
+std::vector<double> BlockSystem::move_of_zero_columns(std::span<const double> sizes, double sigma) {
+  constexpr double kFirstStep = 1e-3, kLeastChange = 1e-3, kChange = 0.1;  // the latter beside σ
+  constexpr int kTries = 4;
+  Random random(1);
+  std::vector<double> move(sizes.size(), 0.0), slopes;
+  bool any = false;
+  for (std::size_t j = 0; j < move.size(); ++j) {
+    if (solver_.squares()[j] > 0 || point().is_fixed(j)) continue;
+    move[j] = random.of_either_sign(0.5, 1) * (sizes[j] > 0 ? sizes[j] : 1);
+    any = true;
+  }
+  double step = kFirstStep;
+  for (int k = 0; any && k < kTries; ++k) {
+    if (!model_.moved_residuals(at_.x, at_.r, move, step, slopes)) return {};
+    const double slope = std::sqrt(dot(slopes, slopes)), change = step * slope;
+    if (!(change > 0)) return {};
+    if (change >= kLeastChange * sigma && change <= sigma) {
+      for (double& m : move) m /= slope;
+      return move;
+    }
+    step *= kChange * sigma / change;
+  }
+  return {};
+}
+
 // Measures how far wrong derivatives have moved the minimum. Requires J in f64 at x without losses. `moves`
 // are those of moves_by_noise().
 void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Recheck& out) {
@@ -57,31 +85,36 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Reche
   const double sigma = scatter_at(at_.model.cost);
   const double terms_of_row =
       terms()->magnitude / std::sqrt(static_cast<double>(std::max<std::size_t>(1, structure_.residuals)));
-  if (moves.empty() || !(sigma > kDigitsOfResiduals * terms_of_row)) return;
+  if (!(sigma > kDigitsOfResiduals * terms_of_row)) return;
   std::vector<double> weighted(at_.r);
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot];
     const double root = weight_of(structure_, slot, at_.r.data() + first).root;
     for (std::size_t i = first; i < first + structure_.rows[slot]; ++i) weighted[i] *= root * root;
   }
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  const auto effect_of = [&](std::span<const double> move) {
+    if (is_too_long(move, sigma, sizes)) return 0.0;
+    const std::vector<double> given = model_.times(move);
+    return effect_along({given, weighted, sigma, 0x1p-50 * terms_of_row,
+                         [&](double h, std::vector<double>& slopes) {
+                           return model_.moved_residuals(at_.x, at_.r, move, h, slopes);
+                         }}) /
+           sigma;
+  };
   double squares = 0, most = 0;
   const std::vector<double>* worst = nullptr;
-  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
   for (const std::vector<double>& move : moves) {
-    if (is_too_long(move, sigma, sizes)) continue;
-    const std::vector<double> given = model_.times(move);
-    const double effect = effect_along({given, weighted, sigma, 0x1p-50 * terms_of_row,
-                                        [&](double h, std::vector<double>& slopes) {
-                                          return model_.moved_residuals(at_.x, at_.r, move, h, slopes);
-                                        }}) /
-                          sigma;
+    const double effect = effect_of(move);
     squares += effect * effect;
     if (effect <= most) continue;
     most = effect;
     worst = &move;
   }
   if (worst && std::sqrt(squares / static_cast<double>(moves.size())) > kFarOff)
-    blame(*worst, weighted, sigma, out);
+    return blame(*worst, weighted, sigma, out);
+  const std::vector<double> unseen = move_of_zero_columns(sizes, sigma);
+  if (!unseen.empty() && effect_of(unseen) > kFarOff) blame(unseen, weighted, sigma, out);
 }
 
 // Stores the tangent number whose derivatives cause most of the effect along a move, and the relative error

@@ -144,6 +144,47 @@ void check(Solve solve, int count, double odometry, double offset) {
   CHECK(seen > 0);
 }
 
+// Places on a line in map coordinates, with fixes and with distances on a scale that is unknown. The
+// derivatives by the scale, which is the last unknown, are multiplied by `factor`.
+class Scaled : public BlockFunction {
+ public:
+  explicit Scaled(double factor) : BlockFunction(2 * kPlaces - 1), factor_(factor) {}
+  Derivatives derivatives_by() const override { return Derivatives::own; }
+  const void* kind() const override {
+    static int kind;
+    return &kind;
+  }
+  bool value(const double* const* blocks, double* r) const override {
+    evaluate(blocks[0], r, nullptr);
+    return true;
+  }
+  bool derivatives(const double* const* blocks, double* r, double* const* J) const override {
+    evaluate(blocks[0], r, J[0]);
+    return true;
+  }
+  static constexpr int kPlaces = 40;
+  static double place(int i) { return 4e6 + 10 * i; }
+
+ private:
+  void evaluate(const double* p, double* r, double* J) const {
+    constexpr int n = kPlaces + 1;
+    if (J) std::fill_n(J, n * residuals(), 0.0);
+    for (int i = 0; i < kPlaces; ++i) {
+      r[i] = 2 * (p[i] - place(i) - 0.5 * std::sin(7 * i));
+      if (J) J[i * n + i] = 2;
+    }
+    for (int i = 1, row = kPlaces; i < kPlaces; ++i, ++row) {
+      const double measured = 9.5 + 0.05 * std::sin(11 * i);
+      r[row] = 20 * (p[i] - p[i - 1] - (1 + p[kPlaces]) * measured);
+      if (!J) continue;
+      J[row * n + i] = 20;
+      J[row * n + i - 1] = -20;
+      J[row * n + kPlaces] = -20 * factor_ * measured;
+    }
+  }
+  double factor_;
+};
+
 }  // namespace
 
 TEST_CASE("blocks: wrong derivatives of light rows are seen beside rows of large weight") {
@@ -169,4 +210,19 @@ TEST_CASE("residual functions: wrong derivatives of light rows are seen beside r
 TEST_CASE("residual functions: wrong derivatives are seen in map coordinates and among many unknowns") {
   for (const double offset : {0.0, 1e5, 4e6})
     for (const int count : {3, 40}) check(by_function, count, 1e-2, offset);
+}
+
+TEST_CASE("blocks: a shared unknown whose derivatives were forgotten is seen among many unknowns") {
+  for (const double factor : {1.0, 0.0}) {
+    Vector x(Scaled::kPlaces + 1, 0.02);
+    for (int i = 0; i < Scaled::kPlaces; ++i) x[i] = Scaled::place(i) + std::cos(5 * i);
+    Problem problem;
+    problem.add_parameter_block(std::span<double>(x));
+    const std::vector<BlockRef> blocks{BlockRef(x.data())};
+    problem.add_residual_block(std::make_shared<Scaled>(factor), Loss{}, blocks);
+    const Summary summary = solve(problem);
+    CAPTURE(factor);
+    CAPTURE(summary.message);
+    CHECK(is_success(summary.verdict) == (factor == 1));
+  }
 }
