@@ -49,11 +49,16 @@ std::vector<KernelSet> runnable() {
   return sets;
 }
 
+const std::vector<KernelSet>& all_sets() {
+  static const std::vector<KernelSet> sets = runnable();
+  return sets;
+}
+
 // Returns one member of each runnable set.
 template <class T>
 std::vector<T> of_each_set(T KernelSet::*member) {
   std::vector<T> found;
-  for (const KernelSet& set : runnable()) found.push_back(set.*member);
+  for (const KernelSet& set : all_sets()) found.push_back(set.*member);
   return found;
 }
 
@@ -97,8 +102,8 @@ std::atomic<const KernelTable*> substitute{nullptr};
 
 const BlockKernels& chosen_for_blocks() {
   const std::string_view name = chosen().name;
-  const auto all = runnable();
-  return *std::ranges::find(all, name, [](const KernelSet& set) { return set.table->name; })->of_blocks;
+  const auto same = [&](const KernelSet& set) { return set.table->name == name; };
+  return *std::ranges::find_if(all_sets(), same)->of_blocks;
 }
 
 using CounterWords = std::array<std::uint64_t, sizeof(KernelCounters) / sizeof(std::uint64_t)>;

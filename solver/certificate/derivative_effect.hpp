@@ -43,8 +43,8 @@ struct MovedRows {
   std::function<bool(double h, std::vector<double>& slopes)> slopes;
 };
 // Returns the size of the effect of wrong derivatives on the slope of the cost along a move, or 0 if
-// differences do not clearly show one. They must show the same effect with two steps,
-// and about the same with a long one.
+// differences do not clearly show one. They must show the same effect with two steps, and about the same with
+// a long one.
 double effect_along(const MovedRows& rows);
 
 // Returns true if the data determine some number so weakly that even the shortest step along a move leaves

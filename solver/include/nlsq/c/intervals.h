@@ -17,7 +17,8 @@ extern "C" {
  * line in the texts "parameter_names", "ends_low" and "ends_high" ("found", "at_bound", "unbounded" or
  * "failed"). If such a fit finds a lower cost than `fit` has, the array "better" holds its parameters; it is
  * empty otherwise. The numbers are "confidence" and "threshold", the rise of 2 * cost at the ends. A fit that
- * is not certified, a robust loss, and a fit without degrees of freedom or absolute sigma give NLSQ_ERROR_OPTION. */
+ * is not certified, and a robust loss, give NLSQ_ERROR_OPTION. So does a fit without degrees of freedom, unless y
+ * are counts or sigma is absolute. */
 NLSQ_C_API int nlsq_model_profile_intervals(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                             const nlsq_column* y, const nlsq_result* fit,
                                             const char* parameters, double confidence,
