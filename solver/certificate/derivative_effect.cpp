@@ -23,18 +23,18 @@ constexpr double kConsistentEffects = 0.2;  // of the larger one, that two diffe
 constexpr double kJump = 0.1;               // of the slopes to both sides, by which these differ at a kink
 constexpr double kDependent = 1e-3;         // of a move's image, that is left beside the others
 
-double length_of_image(std::span<const double> v) { return std::sqrt(dot(v, v)); }
+double length_of(std::span<const double> v) { return std::sqrt(dot(v, v)); }
 
 void add_scaled(double factor, std::span<const double> v, std::span<double> to) {
   for (std::size_t i = 0; i < v.size(); ++i) to[i] += factor * v[i];
 }
 
-// The effect on the slope of the cost along a move, and its error.
+// The effect of wrong derivatives on the slope of the cost along a move.
 struct Effect {
-  double error = 0, slope = 0;  // the slope by differences, and its difference from that by J
-  double noise = 0;
-  bool moved = false;  // some residual changes
-  double stretch = 1;  // ‖slopes of the residuals‖ / ‖J d‖, at least 1; 1 if J d is 0
+  double slope = 0, error = 0;  // the slope by differences, and its difference from the slope by J
+  double noise = 0;             // of the differences
+  bool moved = false;           // some residual changes
+  double stretch = 1;           // ‖slopes of the residuals‖ / ‖J d‖, at least 1; 1 if J d is 0
 
   // If the slope by differences is 0, x is at the right minimum, whatever J says. A direction may seem weakly
   // determined by wrong derivatives alone. Then the move is too long, and the slopes of residuals show it.
@@ -73,13 +73,13 @@ OrthogonalMoves::OrthogonalMoves(std::size_t free, std::size_t residuals)
     : length_(std::sqrt(static_cast<double>(std::min(free, residuals)))) {}
 
 void OrthogonalMoves::add(std::vector<double> move, std::vector<double> image) {
-  const double before = length_of_image(image);
+  const double before = length_of(image);
   for (std::size_t k = 0; k < moves_.size(); ++k) {
     const double part = dot(image, images_[k]) / dot(images_[k], images_[k]);
     add_scaled(-part, moves_[k], move);
     add_scaled(-part, images_[k], image);
   }
-  const double left = length_of_image(image);
+  const double left = length_of(image);
   if (!(left > kDependent * before) || !std::isfinite(left)) return;
   for (double& m : move) m *= length_ / left;
   for (double& m : image) m *= length_ / left;
