@@ -380,7 +380,7 @@ def test_calls_of_decays_and_of_fits_that_get_nowhere():
     noise = np.random.default_rng(5).normal(size=60)
     y = decay(t, 2.5, 1.3, 0.5) + 0.03 * noise
     assert of(decay, y, [1, 1, 0]) <= 47
-    assert of(decay, y, [1, 1, 0], jac=by_decay) <= 22
+    assert of(decay, y, [1, 1, 0], jac=by_decay) <= 26  # four of them test how far derivatives move the end
     merged = two_decays(t, 2.5, 0.3, 1, 2.5) + 0.01 * noise
     assert of(two_decays, merged, [1, 1, 2, 1.0001]) <= 700
     y = peak(t, 2.0345, 3.5935, 0.3602, 0.8108, -0.0984) + 0.03 * noise
