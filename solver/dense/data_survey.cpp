@@ -74,7 +74,7 @@ std::array<double, 3> sums_about(double origin, double mean, const double* y, co
 }  // namespace
 
 void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
-  constexpr double kCancelled = 1e-4;  // a difference below this share of its terms has lost digits
+  constexpr double kCancelled = 1e-7;  // a difference below this share of its terms has lost too many digits
   ScatterSums block(origin_);
   for (int round = 0; round < 2; ++round) {
     const auto [weights, first, second] = sums_about(origin_, block.mean_, y, sigma, count);
