@@ -68,7 +68,7 @@ class ConditionCheck {
   }
 
   // Warns if both sides are the same double in some row, although the file may have different digits there.
-  // That can happen with whole numbers from 2^53 on.
+  // From 2^53 on several whole numbers become the same double.
   void compare_large(const Side& a, const Side& b, bool equality) {
     if (!(a.column || b.column) || !((a.column || a.number) && (b.column || b.number))) return;
     const std::size_t rows = columns_[a.column ? *a.column : *b.column].size();

@@ -63,7 +63,7 @@ class Forward {
   }
 
   // Returns what an operand contributes to the tangent: its own tangent times the partial derivative by it.
-  // Where one of the two is 0 and the other is infinite, the contribution is 0.
+  // If one factor is 0 and the other is infinite, the contribution is 0.
   NodeId change_by_operand(NodeId id, int which, NodeId tangent, bool shared) {
     Partial partial = partial_derivative(g_, id, which, varies_);
     // The function max(x-t, 0)^n has no slope before t.

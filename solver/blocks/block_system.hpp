@@ -194,7 +194,7 @@ class BlockSystem final : public System {
   std::vector<std::vector<double>> moves_by_noise();
   bool factor_for_moves();
   std::vector<double> move_of_zero_columns(std::span<const double> sizes, double sigma);
-  void check_effect(std::span<const std::vector<double>> moves, Recheck& out);
+  void check_effect(std::span<const std::vector<double>> moves, std::span<const double> sizes, Recheck& out);
   void blame(std::span<const double> move, std::span<const double> weighted, double sigma, Recheck& out);
 
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.

@@ -1,7 +1,8 @@
-// Implements the measure of derivative_effect.hpp.
+// Measures by differences along moves how far wrong derivatives have moved the minimum.
 #include "certificate/derivative_effect.hpp"
 
 #include "linear/dot.hpp"
+#include "linear/small_dense.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +20,14 @@ constexpr double kSteps[] = {0x1p-20, 0x1p-14, 0x1p-9, 0x1p-6, 0x1p-3};
 // An effect must show over the longest step, too, about as large. A function may have an error that looks
 // smooth over short steps.
 constexpr double kAboutAsLarge = 0.5;
-constexpr double kConsistentEffects = 0.2;  // of the larger one, that two differences may differ by
-constexpr double kJump = 0.1;               // of the slopes to both sides, by which these differ at a kink
-constexpr double kDependent = 1e-3;         // of a move's image, that is left beside the others
+// Two effects agree if they differ by no more than this part of the larger one.
+constexpr double kConsistentEffects = 0.2;
+// A row has a kink if its slopes to both sides differ by more than this part of their sum.
+constexpr double kJump = 0.1;
+// A move depends on the others if no more than this part of its image is left beside theirs.
+constexpr double kDependent = 1e-3;
 
-double length_of(std::span<const double> v) { return std::sqrt(dot(v, v)); }
+double length_of(const std::vector<double>& v) { return small_dense::norm(v.data(), v.size()); }
 
 void add_scaled(double factor, std::span<const double> v, std::span<double> to) {
   for (std::size_t i = 0; i < v.size(); ++i) to[i] += factor * v[i];
@@ -55,11 +59,12 @@ Effect compare(const MovedRows& rows, std::span<const double> ahead, std::span<c
     squares += rows.weighted[i] * rows.weighted[i];
     of_slopes += slope * slope;
     of_given += rows.given[i] * rows.given[i];
-    // Noise of the residuals parts the slopes at random. At a kink, any slope between the two is right.
+    // Noise of the residuals makes the slopes to both sides differ at random. At a kink, any slope between
+    // the two is right.
     const bool jump = std::fabs(ahead[i] - behind[i]) > kJump * std::fabs(ahead[i] + behind[i]);
     if (jump) jumps += 0.5 * std::fabs(apart);
     else random += apart * apart;
-    // The residual may have too few digits to change.
+    // A residual with few digits may not change over so short a step.
     if (ahead[i] == 0 && behind[i] == 0) jumps += std::fabs(rows.weighted[i] * rows.given[i]);
   }
   out.stretch = of_given > 0 && of_slopes > of_given ? std::sqrt(of_slopes / of_given) : 1;
@@ -114,6 +119,14 @@ double effect_along(const MovedRows& rows) {
     before = found;
   }
   return 0;
+}
+
+std::optional<std::size_t> worst_move(std::span<const double> effects, double share) {
+  const auto worst = std::ranges::max_element(effects);
+  if (worst == effects.end() || !(*worst > 0)) return std::nullopt;
+  const double count = share * static_cast<double>(effects.size());
+  if (!(std::sqrt(dot(effects, effects) / count) > kFarOff)) return std::nullopt;
+  return static_cast<std::size_t>(worst - effects.begin());
 }
 
 bool is_too_long(std::span<const double> move, double sigma, std::span<const double> sizes) {

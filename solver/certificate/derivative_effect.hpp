@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct MovedRows {
 // differences do not clearly show one. They must show the same effect with two steps, and about the same with
 // a long one.
 double effect_along(const MovedRows& rows);
+
+// Returns the place of the largest effect if all of them together, in standard errors, say that the minimum
+// has moved too far. The effects are those along each move, on a `share` of the rows.
+std::optional<std::size_t> worst_move(std::span<const double> effects, double share = 1);
 
 // Returns true if the data determine some number so weakly that even the shortest step along a move leaves
 // the shape of the functions, as beside a peak that no row sees. `sizes` are those of the numbers.

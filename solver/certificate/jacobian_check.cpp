@@ -20,8 +20,8 @@ constexpr double kLeastShare = 1e-3;  // of its usual step, for a dominating col
 constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger = 32, kLongest = 1024;
-constexpr double kMostProducts = 1e8;    // of the QR factorisation that measures how far the minimum moved
-constexpr double kDataDigits = 0x1p7;    // roundings of a row, above which residuals are data
+constexpr double kMostProducts = 1e8;    // of the QR factorisation that makes moves
+constexpr double kDataDigits = 0x1p7;    // smaller multiples of a row's rounding are no data
 constexpr double kStepOfBlame = 0x1p-9;  // in standard errors
 
 }  // namespace
@@ -94,14 +94,15 @@ class DenseEvaluator::JacobianCheck {
     return least < kLeastShare * most;
   }
 
-  // Returns σ of the sampled rows, if the model has `rows` in all, or 0 if they are only rounding errors.
+  // Estimates σ from the sampled rows. `rows` is the number of all rows of the model. Returns 0 if the
+  // residuals are only rounding errors.
   double sigma(std::size_t rows) const {
     const double m = static_cast<double>(rows), n = static_cast<double>(x_.size());
     const double found = norm(columns_.back()) / root_of_rows() * std::sqrt(m / std::max(m - n, 1.0));
     return found > kDataDigits * rounding_ / root_of_rows() ? found : 0;
   }
-  // Returns moves as noise of the data would cause them (derivative_effect.hpp). Parameters at a bound do not
-  // move.
+  // Returns moves like those that noise of the data would cause (derivative_effect.hpp). Parameters at a
+  // bound do not move.
   std::vector<Vector> moves_by_noise() const {
     std::vector<std::size_t> free;
     for (std::size_t j = 0; j < x_.size(); ++j)
@@ -278,17 +279,9 @@ class DenseEvaluator::JacobianCheck {
 void DenseEvaluator::check_effect(const JacobianCheck& check, double share, Recheck& out) {
   const double sigma = check.sigma(model_.rows());
   const std::vector<Vector> moves = sigma > 0 ? check.moves_by_noise() : std::vector<Vector>();
-  double squares = 0, most = 0;
-  const Vector* worst = nullptr;
-  for (const Vector& move : moves) {
-    const double effect = check.effect(move, sigma) / sigma;
-    squares += effect * effect;
-    if (effect <= most) continue;
-    most = effect;
-    worst = &move;
-  }
-  if (worst && std::sqrt(squares / (share * static_cast<double>(moves.size()))) > kFarOff)
-    check.blame(*worst, sigma, out);
+  Vector effects;
+  for (const Vector& move : moves) effects.push_back(check.effect(move, sigma) / sigma);
+  if (const auto worst = worst_move(effects, share)) check.blame(moves[*worst], sigma, out);
 }
 
 void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,

@@ -98,8 +98,8 @@ class EndSearch {
         direction_(step < 0 ? -1 : 1), room_(std::fabs(bound - estimate)), t_(t), most_(most) {}
 
   // Steps outward, then searches between the last two points. The fit of the outer one may have ended in
-  // another minimum than those inside, with a higher τ. Then τ leaps where the search ends. A fit from the
-  // point inside is below t there, and the search goes on outward.
+  // another minimum than those inside, with a higher τ. Then τ leaps at the place where the search ends. So
+  // that place is fitted again from the point inside. If its τ is below t now, the search goes on outward.
   ProfileEnd find() {
     constexpr double kClose = 1e-9;  // far below the precision to which intervals are read
     constexpr double kLeap = 1e-3;

@@ -2,6 +2,7 @@
 // with nothing to find, and failures.
 #include <nlsq/ceres.hpp>
 
+#include "ceres/minus.hpp"
 #include "ceres_comparison.hpp"
 
 #include <mgh.hpp>
@@ -17,15 +18,6 @@
 using ceres_problems::cost, ceres_problems::Made, ceres_problems::tight;
 
 namespace {
-
-struct Minus {
-  double number;
-  template <class T>
-  bool operator()(const T* x, T* r) const {
-    r[0] = x[0] - number;
-    return true;
-  }
-};
 
 // The residuals are x - 1, x + 1 and x². Their derivatives are multiplied by `sign`; with -1 every step
 // climbs.

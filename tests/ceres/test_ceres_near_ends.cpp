@@ -3,6 +3,8 @@
 // blocks show.
 #include <nlsq/ceres.hpp>
 
+#include "ceres/minus.hpp"
+
 #include <ceres/autodiff_cost_function.h>
 #include <ceres/loss_function.h>
 #include <ceres/manifold.h>
@@ -15,15 +17,6 @@
 #include <vector>
 
 namespace {
-
-struct Minus {
-  double number;
-  template <class T>
-  bool operator()(const T* x, T* r) const {
-    r[0] = x[0] - number;
-    return true;
-  }
-};
 
 // Compares the difference of two numbers with a measurement.
 struct Apart {

@@ -247,7 +247,7 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   if (losses || !fixed.empty()) gather(at_);
   if (!derivatives_agree(sizes, fixed)) check_along(directions(sizes, fixed), out);
   check_along(directions_at_bounds(sizes, fixed), out);
-  if (!out.contradicted()) check_effect(moves, out);
+  if (!out.contradicted()) check_effect(moves, sizes, out);
   if (!losses && fixed.empty()) return;
   if (losses) model_.apply_losses(true);
   differentiate(at_, at_.model.plan);

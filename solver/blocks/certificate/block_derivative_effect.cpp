@@ -22,8 +22,8 @@ bool BlockSystem::factor_for_moves() {
   return solved.factored;
 }
 
-// Returns moves as noise of the data would cause them. Must be called while the losses are applied. Returns
-// none if no matrix can be factored.
+// Returns moves like those that noise of the data would cause, or none if no matrix can be factored. Must be
+// called while the losses are applied.
 std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
   const BlockPoint here = point();
   const std::vector<double> norms = nlsq::column_norms(solver_);
@@ -54,7 +54,8 @@ std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
 // Returns a move of the numbers whose derivatives are all 0, or none if no residual depends on them. Such
 // numbers have no standard errors, so the residuals beside x tell how far they move.
 std::vector<double> BlockSystem::move_of_zero_columns(std::span<const double> sizes, double sigma) {
-  constexpr double kFirstStep = 1e-3, kLeastChange = 1e-3, kChange = 0.1;  // the latter beside σ
+  constexpr double kFirstStep = 1e-3;                   // in sizes of the numbers
+  constexpr double kLeastChange = 1e-3, kChange = 0.1;  // of the residuals, in σ
   constexpr int kTries = 4;
   Random random(1);
   std::vector<double> move(sizes.size(), 0.0), slopes;
@@ -79,9 +80,10 @@ std::vector<double> BlockSystem::move_of_zero_columns(std::span<const double> si
 }
 
 // Measures how far wrong derivatives have moved the minimum. Requires J in f64 at x without losses. `moves`
-// are those of moves_by_noise().
-void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Recheck& out) {
-  constexpr double kDigitsOfResiduals = 0x1p-43;  // of their terms, above which residuals are data
+// are those of moves_by_noise(), and `sizes` are those of the tangent numbers.
+void BlockSystem::check_effect(std::span<const std::vector<double>> moves, std::span<const double> sizes,
+                               Recheck& out) {
+  constexpr double kDigitsOfResiduals = 0x1p-43;  // smaller parts of their terms are rounding
   const double sigma = scatter_at(at_.model.cost);
   const double terms_of_row =
       terms()->magnitude / std::sqrt(static_cast<double>(std::max<std::size_t>(1, structure_.residuals)));
@@ -92,7 +94,6 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Reche
     const double root = weight_of(structure_, slot, at_.r.data() + first).root;
     for (std::size_t i = first; i < first + structure_.rows[slot]; ++i) weighted[i] *= root * root;
   }
-  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
   const auto effect_of = [&](std::span<const double> move) {
     if (is_too_long(move, sigma, sizes)) return 0.0;
     const std::vector<double> given = model_.times(move);
@@ -102,17 +103,9 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, Reche
                          }}) /
            sigma;
   };
-  double squares = 0, most = 0;
-  const std::vector<double>* worst = nullptr;
-  for (const std::vector<double>& move : moves) {
-    const double effect = effect_of(move);
-    squares += effect * effect;
-    if (effect <= most) continue;
-    most = effect;
-    worst = &move;
-  }
-  if (worst && std::sqrt(squares / static_cast<double>(moves.size())) > kFarOff)
-    return blame(*worst, weighted, sigma, out);
+  std::vector<double> effects;
+  for (const std::vector<double>& move : moves) effects.push_back(effect_of(move));
+  if (const auto worst = worst_move(effects)) return blame(moves[*worst], weighted, sigma, out);
   const std::vector<double> unseen = move_of_zero_columns(sizes, sigma);
   if (!unseen.empty() && effect_of(unseen) > kFarOff) blame(unseen, weighted, sigma, out);
 }

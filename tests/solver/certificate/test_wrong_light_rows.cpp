@@ -4,12 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace nlsq;
@@ -74,35 +76,39 @@ class Positions {
   std::vector<std::array<double, 2>> moves_, fixes_;
 };
 
+// A block function with derivatives of its own. `Rows` writes residuals, and J unless it is null.
+template <class Rows>
 class Own : public BlockFunction {
  public:
-  explicit Own(const Positions& positions) : BlockFunction(positions.rows()), positions_(positions) {}
+  explicit Own(Rows rows) : BlockFunction(rows.rows()), rows_(std::move(rows)) {}
   Derivatives derivatives_by() const override { return Derivatives::own; }
   const void* kind() const override {
     static int kind;
     return &kind;
   }
   bool value(const double* const* blocks, double* r) const override {
-    positions_(blocks[0], r, nullptr);
+    rows_(blocks[0], r, nullptr);
     return true;
   }
   bool derivatives(const double* const* blocks, double* r, double* const* J) const override {
-    positions_(blocks[0], r, J[0]);
+    rows_(blocks[0], r, J[0]);
     return true;
   }
 
  private:
-  const Positions& positions_;
+  Rows rows_;
 };
 
-Summary by_blocks(const Positions& positions) {
-  Vector x = positions.start;
+template <class Rows>
+Summary solved_as_block(const Rows& rows, Vector x) {
   Problem problem;
   problem.add_parameter_block(std::span<double>(x));
   const std::vector<BlockRef> blocks{BlockRef(x.data())};
-  problem.add_residual_block(std::make_shared<Own>(positions), Loss{}, blocks);
+  problem.add_residual_block(std::make_shared<Own<Rows>>(rows), Loss{}, blocks);
   return solve(problem);
 }
+
+Summary by_blocks(const Positions& positions) { return solved_as_block(positions, positions.start); }
 
 Summary by_function(const Positions& positions) {
   LeastSquaresOptions options;
@@ -146,29 +152,15 @@ void check(Solve solve, int count, double odometry, double offset) {
 
 // Places on a line in map coordinates, with fixes and with distances on a scale that is unknown. The
 // derivatives by the scale, which is the last unknown, are multiplied by `factor`.
-class Scaled : public BlockFunction {
+class Scaled {
  public:
-  explicit Scaled(double factor) : BlockFunction(2 * kPlaces - 1), factor_(factor) {}
-  Derivatives derivatives_by() const override { return Derivatives::own; }
-  const void* kind() const override {
-    static int kind;
-    return &kind;
-  }
-  bool value(const double* const* blocks, double* r) const override {
-    evaluate(blocks[0], r, nullptr);
-    return true;
-  }
-  bool derivatives(const double* const* blocks, double* r, double* const* J) const override {
-    evaluate(blocks[0], r, J[0]);
-    return true;
-  }
+  explicit Scaled(double factor) : factor_(factor) {}
   static constexpr int kPlaces = 40;
   static double place(int i) { return 4e6 + 10 * i; }
-
- private:
-  void evaluate(const double* p, double* r, double* J) const {
+  int rows() const { return 2 * kPlaces - 1; }
+  void operator()(const double* p, double* r, double* J) const {
     constexpr int n = kPlaces + 1;
-    if (J) std::fill_n(J, n * residuals(), 0.0);
+    if (J) std::fill_n(J, n * rows(), 0.0);
     for (int i = 0; i < kPlaces; ++i) {
       r[i] = 2 * (p[i] - place(i) - 0.5 * std::sin(7 * i));
       if (J) J[i * n + i] = 2;
@@ -182,6 +174,8 @@ class Scaled : public BlockFunction {
       J[row * n + kPlaces] = -20 * factor_ * measured;
     }
   }
+
+ private:
   double factor_;
 };
 
@@ -216,11 +210,7 @@ TEST_CASE("blocks: a shared unknown whose derivatives were forgotten is seen amo
   for (const double factor : {1.0, 0.0}) {
     Vector x(Scaled::kPlaces + 1, 0.02);
     for (int i = 0; i < Scaled::kPlaces; ++i) x[i] = Scaled::place(i) + std::cos(5 * i);
-    Problem problem;
-    problem.add_parameter_block(std::span<double>(x));
-    const std::vector<BlockRef> blocks{BlockRef(x.data())};
-    problem.add_residual_block(std::make_shared<Scaled>(factor), Loss{}, blocks);
-    const Summary summary = solve(problem);
+    const Summary summary = solved_as_block(Scaled(factor), x);
     CAPTURE(factor);
     CAPTURE(summary.message);
     CHECK(is_success(summary.verdict) == (factor == 1));
