@@ -311,7 +311,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
 
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
-                                        std::vector<int> free, const Limits& limits) {
+                                        std::vector<int> free, const Limits& limits,
+                                        std::vector<double> sizes) {
   Vector lower, upper;  // of all parameters; fixed ones do not move
   if (!limits.empty()) lower = upper = start;
   for (std::size_t k = 0; k < limits.lower.size(); ++k) {
@@ -322,7 +323,8 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
   std::unique_ptr<RowModel> rows;
   if (function.dual) rows = std::make_unique<DualRows>(std::move(curve));
   else
-    rows = std::make_unique<DifferenceRows>(std::move(curve), Vector{}, std::move(lower), std::move(upper));
+    rows = std::make_unique<DifferenceRows>(std::move(curve), std::move(sizes), std::move(lower),
+                                            std::move(upper));
   if (form.loss.is_linear()) return rows;
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
 }

@@ -89,12 +89,14 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
                    const SolveFunction& solve_rows = {});
 
 // Returns rows that call the function with dual numbers, or with finite differences if the callable only
-// takes double. `note` says why it was not recorded.
+// takes double. `sizes` are those of all parameters, below which steps of differences do not shrink; empty
+// for those of `start`.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
-                                        std::vector<int> free, const Limits& limits = {});
-// Fits a callable that is not recorded. Throws ValidationError if errors in x require derivatives by x, which
-// such a callable cannot provide.
+                                        std::vector<int> free, const Limits& limits = {},
+                                        std::vector<double> sizes = {});
+// Fits a callable that is not recorded. `note` says why. Throws ValidationError if errors in x require
+// derivatives by x, which such a callable cannot provide.
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 
 // Records the callable at rows spread over the data, so that most branches are known before the first pass.

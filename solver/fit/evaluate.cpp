@@ -227,29 +227,6 @@ std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model,
                                      all);
 }
 
-Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x, const std::vector<double>& p,
-                             const PrecisionPolicy& policy, const EvaluateOptions& options) {
-  std::vector<Violation> found = policy.validate();
-  for (Violation& v : policy.unknown_components({})) found.push_back(std::move(v));
-  if (!found.empty()) throw ValidationError(std::move(found));
-  bool weighted = false;
-  const auto data = rows_of(model, x, options, weighted);
-  const std::vector<int> all = all_parameters(p.size());
-  std::string note = model.note;
-  if (model.has_programs()) {
-    try {
-      const auto rows = program_rows(model, data, weighted, p, all, !options.y.empty());
-      return evaluate_rows(*rows, p, policy, options);
-    } catch (const RecordingFailed& failed) {
-      note = failed.what();
-    }
-  }
-  const auto rows = fallback_rows(*model.function, data, weighted, p, all);
-  Evaluation out = evaluate_rows(*rows, p, policy, options);
-  out.evaluator_note = note;
-  return out;
-}
-
 // Returns the values in the model's order, checked.
 std::vector<double> in_order(const std::vector<std::string>& names, const ParameterValues& p) {
   std::vector<double> values = p.in_order();
@@ -287,6 +264,31 @@ std::vector<double> in_order(const std::vector<std::string>& names, const Parame
 }
 
 }  // namespace
+
+Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x, const std::vector<double>& p,
+                             const PrecisionPolicy& policy, const EvaluateOptions& options,
+                             const DifferenceSizes& differences) {
+  std::vector<Violation> found = policy.validate();
+  for (Violation& v : policy.unknown_components({})) found.push_back(std::move(v));
+  if (!found.empty()) throw ValidationError(std::move(found));
+  bool weighted = false;
+  const auto data = rows_of(model, x, options, weighted);
+  const std::vector<int> all = all_parameters(p.size());
+  std::string note = model.note;
+  if (model.has_programs()) {
+    try {
+      const auto rows = program_rows(model, data, weighted, p, all, !options.y.empty());
+      return evaluate_rows(*rows, p, policy, options);
+    } catch (const RecordingFailed& failed) {
+      note = failed.what();
+    }
+  }
+  const auto rows =
+      fallback_rows(*model.function, data, weighted, p, all, differences.limits, differences.sizes);
+  Evaluation out = evaluate_rows(*rows, p, policy, options);
+  out.evaluator_note = note;
+  return out;
+}
 
 Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p,
                     const PrecisionPolicy& policy, const EvaluateOptions& options) {

@@ -6,6 +6,7 @@
 
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/evaluate.hpp>
 #include <nlsq/prepared_model.hpp>
 #include "rows/graph_rows.hpp"
 #include "rows/residual_sources.hpp"
@@ -125,6 +126,19 @@ class WorkerLease {
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                        const NamedValues& p0, const FitOptions& options,
                        const std::vector<std::string>& unstarted = {});
+
+// Describes the parameters of a model that is only called, for its derivatives by differences: the sizes
+// below which steps do not shrink, and the bounds that steps respect. Empty: the sizes of the values, no
+// bounds.
+struct DifferenceSizes {
+  std::vector<double> sizes;
+  Limits limits;
+};
+// Evaluates the model at p, the values of all its parameters in its order. See evaluate().
+Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x, const std::vector<double>& p,
+                             const PrecisionPolicy& policy, const EvaluateOptions& options,
+                             const DifferenceSizes& differences = {});
+
 // Throws ValidationError if the number of values is not that of the model's parameters.
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
 

@@ -1,11 +1,11 @@
 // Implements predict_by_profile() and derive_by_profile().
 #include <nlsq/derived.hpp>
-#include <nlsq/evaluate.hpp>
 #include <nlsq/prediction.hpp>
 
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
+#include "prediction/fitted_slopes.hpp"
 #include "prediction/pulled_profile.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -135,9 +135,7 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   const FitOptions refit = refit_options(fit, options, prediction.stop);
   const std::vector<std::vector<double>> points = numbers(at);
   const std::vector<double> errors = released_errors(right.model, x, fit, options, out.standard_error, [&] {
-    EvaluateOptions slopes;
-    slopes.jacobian = true;
-    return evaluate(right.model, at, fit.parameters, PrecisionPolicy::all_f64(), slopes).jacobian;
+    return fitted_slopes(right.model, at, fit, options).at.jacobian;
   });
   std::vector<PulledInterval> intervals(out.size());
   run_tasks(out.size(), threads_for(right, prediction), [&](std::size_t i) {

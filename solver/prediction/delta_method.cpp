@@ -1,10 +1,10 @@
 // Implements the delta method for functions of fitted parameters.
 #include "prediction/delta_method.hpp"
 
+#include "prediction/fitted_slopes.hpp"
 #include "prediction/right_side.hpp"
 
 #include <nlsq/error.hpp>
-#include <nlsq/evaluate.hpp>
 #include <nlsq/statistics.hpp>
 #include "expression/ties.hpp"
 #include "support/constants.hpp"
@@ -114,8 +114,6 @@ RowFactor::RowFactor(const PreparedModel& model, const Columns& x, const FitResu
                      const FitOptions& options, const DeltaMethod& delta)
     : delta_(delta), scatter_(options.absolute_sigma ? 1 : fit.chi2_reduced) {
   const std::size_t rows = x.list().front().size(), all = fit.parameters.size();
-  EvaluateOptions evaluation;
-  evaluation.jacobian = true;
   for (std::size_t first = 0; first < rows; first += kBlock) {
     const std::size_t count = std::min(kBlock, rows - first);
     std::vector<std::vector<double>> block;
@@ -123,8 +121,8 @@ RowFactor::RowFactor(const PreparedModel& model, const Columns& x, const FitResu
       block.emplace_back(count);
       column.read(first, count, block.back().data());
     }
-    const Evaluation at = evaluate(model, std::vector<Column>(block.begin(), block.end()), fit.parameters,
-                                   PrecisionPolicy::all_f64(), evaluation);
+    const Evaluation at =
+        fitted_slopes(model, std::vector<Column>(block.begin(), block.end()), fit, options).at;
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<double> row = delta.by_moved({at.jacobian.data() + i * all, all});
       if (!options.sigma.empty()) {

@@ -1,8 +1,8 @@
 // Implements predict(): the fitted curve with its bands, by the delta method.
-#include <nlsq/evaluate.hpp>
 #include <nlsq/prediction.hpp>
 
 #include "prediction/delta_method.hpp"
+#include "prediction/fitted_slopes.hpp"
 #include "prediction/right_side.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -91,6 +91,13 @@ class Notes {
     if (variance.state != DeltaState::known) count(states_[static_cast<std::size_t>(variance.state)], row);
     if (variance.held) count(held_, row);
   }
+  // `changed` is how much other steps of the differences change the standard error in this row, relative to
+  // it.
+  void add_change(std::size_t row, double changed) {
+    if (!(changed > kVisible)) return;
+    count(rough_, row);
+    most_changed_ = std::max(most_changed_, changed);
+  }
   std::vector<std::string> warnings(const FitResult& fit) const {
     std::vector<std::string> out;
     const auto say = [&](const Count& count, const char* text) {
@@ -112,6 +119,12 @@ class Notes {
         "there is no band, since the parameters are so strongly correlated that rounding exceeds it; shift "
         "the origin of x, or write the model with less correlated parameters");
     say(held_, kHeldBand);
+    say(rough_,
+        fmt::format("may be wrong by {:.0f} % and more: the model is only called, and rounding errors or "
+                    "jumps hide its derivatives; subtract large constants from y, or write the model as "
+                    "a template, so that it can be recorded",
+                    100 * std::min(most_changed_, 1.0))
+            .c_str());
     return out;
   }
 
@@ -123,8 +136,10 @@ class Notes {
     if (count.rows++ == 0) count.first = row;
   }
   const Count& of(DeltaState state) const { return states_[static_cast<std::size_t>(state)]; }
+  static constexpr double kVisible = 0.05;  // part of a standard error
   std::array<Count, 5> states_{};
-  Count held_;
+  Count held_, rough_;
+  double most_changed_ = 0;
 };
 
 // Computes variances of the curve, from the covariance of the fit if it has enough digits, otherwise from the
@@ -169,10 +184,8 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
   const FpEnvironment environment;
   check_confidence(prediction.confidence);
   check_model("prediction", model, fit);
-  EvaluateOptions evaluation;
-  static_cast<Parallelism&>(evaluation) = prediction;
-  evaluation.jacobian = true;
-  const Evaluation at = evaluate(model, x, fit.parameters, PrecisionPolicy::all_f64(), evaluation);
+  const FittedSlopes slopes = fitted_slopes(model, x, fit, options, true, prediction);
+  const Evaluation& at = slopes.at;
   const std::size_t rows = at.values.size(), n = fit.parameters.size();
   check_sigma(prediction.sigma, rows, fit, options);
 
@@ -184,6 +197,7 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
                        &out.prediction_high})
     column->assign(rows, kNaN);
   Variances variances(model, fit, options, prediction.data);
+  const DeltaMethod delta(fit);
   const Scatter scatter(fit, options, prediction.sigma);
   Notes notes;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -192,6 +206,10 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
     DeltaVariance variance{kNaN, DeltaState::not_finite};
     if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});
     notes.add(i, variance);
+    if (slopes.change.rows() > 0 && variance.value > 0) {
+      const double change = delta.variance({slopes.change.data() + i * n, n}).value;
+      notes.add_change(i, std::sqrt(change / variance.value));
+    }
     const double half = out.quantile * std::sqrt(variance.value);
     const double whole = out.quantile * std::sqrt(variance.value + scatter(i, f));
     out.standard_error[i] = std::sqrt(variance.value);
