@@ -19,8 +19,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFarthestEnd = 1e6;  // largest distance from the estimate, in standard errors
-
 // Profile of one parameter. τ at p is the square root of the rise of 2 * cost divided by the scale. It is
 // linear in p for linear models. The interval ends where τ = t.
 class HeldProfile {
@@ -35,11 +33,14 @@ class HeldProfile {
     fix_as_in(fit, options_);
   }
 
-  // Returns τ at p, or NaN if no fit converged.
-  double tau(double p) {
+  // For EndSearch. Intervals are read to far fewer digits than this tolerance.
+  static constexpr ProfileTolerance kTolerance{1e-9, 1e-9, 1e-12};
+  static constexpr double kFarthest = 1e6;
+  static double narrow() { return 1; }
+  ProfilePoint at(double p) {
     const std::optional<Point> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return held_at(p, start); });
-    return lowest ? lowest->tau : kNaN;
+    return {0, p, lowest ? lowest->tau : kNaN};
   }
   void start_again() { starts_ = HeldStarts(fit_.parameters); }
   int fits() const { return fits_; }
@@ -74,87 +75,6 @@ class HeldProfile {
   int fits_ = 0;
   std::optional<std::vector<double>> better_;
   double better_cost_ = 0;
-};
-
-// Limits a step near 0. Models often behave differently on the two sides of 0, and a long step may miss
-// the part of the interval next to 0. So a step that would pass 0 ends just before it, and the next step
-// just behind it.
-double beside_zero(double distance, double inside, double estimate, double direction) {
-  constexpr double kShort = 1e-3;
-  if (!(estimate * direction < 0)) return distance;
-  for (const double side : {1 - kShort, 1 + kShort}) {
-    const double near = side * std::fabs(estimate);
-    if (inside < near && distance > near) return near;
-  }
-  return distance;
-}
-
-// Searches one side of an estimate for the first place where τ = t. Points are at distances from the
-// estimate.
-class EndSearch {
- public:
-  EndSearch(HeldProfile& profile, double estimate, double step, double t, double bound, int most)
-      : profile_(profile), estimate_(estimate), bound_(bound), step_(std::fabs(step)),
-        direction_(step < 0 ? -1 : 1), room_(std::fabs(bound - estimate)), t_(t), most_(most) {}
-
-  // Steps outward, then searches between the last two points. The fit of the outer one may have ended in
-  // another minimum than those inside, with a higher τ. Then τ leaps at the place where the search ends. So
-  // that place is fitted again from the point inside. If its τ is below t now, the search goes on outward.
-  ProfileEnd find() {
-    constexpr double kClose = 1e-9;  // far below the precision to which intervals are read
-    constexpr double kLeap = 1e-3;
-    double reach = kShortStep * step_;
-    for (;;) {
-      if (const std::optional<ProfileEnd> end = step_outward(reach)) return *end;
-      const ProfileEnd end = end_between(inside_, outside_, t_, {kClose, kClose, 1e-12, 0}, most_,
-                                         [this](double distance) { return point_at(distance); });
-      const bool leaps = end.how == IntervalEnd::found && outside_.tau > (1 + kLeap) * t_;
-      if (!leaps || --most_ < 0) return end;
-      const ProfilePoint again = point_at(outside_.at);
-      if (!(again.tau < t_)) return end;
-      inside_ = again;
-      reach = kShortGrowth * again.at;
-    }
-  }
-
- private:
-  ProfilePoint point_at(double distance) {
-    const double p = distance == room_ ? bound_ : estimate_ + direction_ * distance;
-    return {distance, p, profile_.tau(p)};
-  }
-
-  double farthest() const { return kFarthestEnd * step_; }
-  double limited(double reach) const {
-    return std::min(beside_zero(std::min(reach, farthest()), inside_.at, estimate_, direction_), room_);
-  }
-
-  // Moves the points outward by the slope of τ until τ >= t at the outer one. Returns an end if there is no
-  // such point.
-  std::optional<ProfileEnd> step_outward(double reach) {
-    for (;;) {
-      if (--most_ < 0) return ProfileEnd{};
-      const double distance = limited(reach);
-      outside_ = point_at(distance);
-      if (std::isnan(outside_.tau)) {  // the model may be undefined this far from the estimate
-        reach = 0.5 * (inside_.at + distance);
-        if (reach - inside_.at <= 1e-9 * distance) return ProfileEnd{};
-        continue;
-      }
-      if (outside_.tau >= t_) return std::nullopt;
-      if (distance == room_) return ProfileEnd{bound_, IntervalEnd::at_bound};
-      if (distance >= farthest()) return ProfileEnd{direction_ * kInfinity, IntervalEnd::unbounded};
-      const double slope = (outside_.tau - inside_.tau) / (distance - inside_.at),
-                   growth = distance < 2 * step_ ? kShortGrowth : 3,
-                   next = slope > 0 ? distance + 1.1 * (t_ - outside_.tau) / slope : growth * distance;
-      inside_ = outside_;
-      reach = std::clamp(next, 1.1 * distance, growth * distance);
-    }
-  }
-
-  HeldProfile& profile_;
-  double estimate_, bound_, step_, direction_, room_, t_;
-  int most_;  // fits that may still be made
-  ProfilePoint inside_, outside_;
 };
 
 std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {

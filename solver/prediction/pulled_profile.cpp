@@ -16,11 +16,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
-constexpr double kFarPull = 2;           // how far h may be from its target, in t standard errors
-constexpr double kStill = 0.002;      // h counts as at rest if it moves by at most this part of its distance
-                                      // from the fit
-constexpr double kLeastWidth = 1e-4;  // of the row that pulls, as a part of the first width
+// The first width of the row that pulls, and the least, in standard errors of h. With the first, fits are
+// still well conditioned.
+constexpr double kWidth = 0.01, kLeastWidth = 1e-5;
 
 class PulledProfile {
  public:
@@ -32,25 +30,25 @@ class PulledProfile {
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
+  // For EndSearch. The place of h is its target.
+  static constexpr ProfileTolerance kTolerance{1e-6, 0, 1e-9};
+  static constexpr double kFarthest = 1e5;
   ProfilePoint at(double target) {
     const std::optional<Pulled> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });
-    return lowest ? ProfilePoint{target, lowest->h, lowest->tau} : ProfilePoint{target, kNaN, kNaN};
+    return lowest ? ProfilePoint{0, lowest->h, lowest->tau} : ProfilePoint{0, kNaN, kNaN};
+  }
+  // Makes the pull stronger. Where the distance between h and its target is shorter by the square of the
+  // widths, h remains where it is.
+  double narrow() {
+    const double before = width_;
+    set_width(std::max(0.1 * width_, kLeastWidth / kWidth * first_width_));
+    return width_ * width_ / (before * before);
   }
   void start_again() {
     starts_ = HeldStarts(fit_.parameters);
     set_width(first_width_);
   }
-
-  // Makes the pull stronger: multiplies the width by `factor`, as far as that is allowed. Returns the factor
-  // by which the distances between h and the targets must become shorter, so that h remains where it is.
-  double narrow(double factor) {
-    const double before = width_;
-    set_width(std::max(factor * width_, kLeastWidth * first_width_));
-    return width_ * width_ / (before * before);
-  }
-
-  double narrowness() const { return width_ / first_width_; }  // 1 at first, then less
 
   int fits = 0;
   bool better_found = false;
@@ -95,72 +93,6 @@ double PulledProfile::value(const std::vector<double>& p) const {
   for (const std::vector<double>& column : data_.x) row.push_back(column.back());
   const PreparedModel::Impl& impl = model_.impl();
   return impl.formula ? impl.formula->evaluate(row, p) : impl.function->value(row.data(), p);
-}
-
-// Moves the target of a point to where it must be after the pull became stronger.
-void retarget(ProfilePoint& point, double shorter) {
-  point.at = point.value + shorter * (point.at - point.value);
-}
-
-// Moves the target outward until τ reaches t. Where h is linear and the errors are small, τ = u/2 for a
-// target u standard errors away. Returns false if there is no such target, with the reason in `end`.
-bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside, double step, double t,
-             int& most, ProfileEnd& end) {
-  const double from = inside.at, farthest = std::max(kFarthestTarget, 10 * t);
-  for (double u = 2 * t; --most >= 0;) {
-    const ProfilePoint next = profile.at(from + u * step);
-    if (std::isnan(next.tau)) {  // the model may be undefined this far from the fit, so the distance is
-                                 // halved
-      const double reached = (inside.at - from) / step;
-      u = 0.5 * (reached + u);
-      if (u - reached <= 1e-9 * u) return false;
-      continue;
-    }
-    if (next.tau >= t) {
-      outside = next;
-      return true;
-    }
-    const double behind = std::fabs(next.at - next.value) / std::fabs(step);
-    // h follows the target without limit, or cannot follow it.
-    if (u >= farthest || behind >= farthest * profile.narrowness()) {
-      const bool follows = std::fabs(next.value - from) > 0.5 * std::fabs(next.at - from);
-      end = follows ? ProfileEnd{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
-                    : ProfileEnd{next.value, IntervalEnd::at_bound};
-      return false;
-    }
-    const double moved = std::fabs(next.value - inside.value), all = std::fabs(next.value - from);
-    inside = next;
-    // If the cost rises so steeply with h that h remains far from its target, a stronger pull allows a target
-    // nearer to h. Otherwise the row that pulls would dominate the cost, and the fits would be inexact. If h
-    // has reached the limit of its range in the model, it hardly moves, and only the target moves on.
-    if (behind > kFarPull * t && moved > kStill * all) {
-      retarget(inside, profile.narrow(std::sqrt(t / behind)));
-      u = std::max((inside.at - from) / step, 0.1 * t);
-    }
-    u = std::min(farthest, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
-  }
-  return false;
-}
-
-// Finds the h of the target at which τ = t.
-ProfileEnd find_end(PulledProfile& profile, double estimate, double step, double t, int most) {
-  constexpr double kClose = 1e-6;  // the end is as close, in standard errors
-  constexpr double kLeap = 1e-3;
-  ProfilePoint inside{estimate, estimate, 0}, outside;
-  ProfileEnd end;
-  if (!bracket(profile, inside, outside, step, t, most, end)) return end;
-  for (;;) {
-    end = end_between(inside, outside, t, {kClose, 0, 1e-9, estimate}, most,
-                      [&](double target) { return profile.at(target); });
-    // Where the cost is not convex in h, some values of h are reached by no target of this pull: h jumps over
-    // them. The end may be one of these values, and a stronger pull reaches it.
-    const bool leaps = std::fabs(outside.value - inside.value) > kLeap * std::fabs(outside.value - estimate);
-    if (end.how != IntervalEnd::found || outside.tau <= (1 + kLeap) * t || !leaps) return end;
-    const double shorter = profile.narrow(0.1);
-    if (shorter == 1) return {};
-    retarget(inside, shorter);
-    retarget(outside, shorter);
-  }
 }
 
 }  // namespace
@@ -211,11 +143,15 @@ PulledInterval pulled_interval(const PreparedModel& model, PulledData data, cons
   if (standard_error == 0)  // h depends on no fitted parameter
     return {estimate, estimate, IntervalEnd::found, IntervalEnd::found};
   if (!std::isfinite(estimate) || !(standard_error > 0)) return {kNaN, kNaN};
-  const double width = standard_error / std::sqrt(scale.scatter);
+  const double width = kWidth * standard_error / std::sqrt(scale.scatter);
   PulledProfile profile(model, data, fit, refit, width, scale.scatter, scale.quantile);
-  const ProfileEnd low = find_end(profile, estimate, -standard_error, scale.quantile, scale.most_fits);
+  const auto end = [&](int direction) {
+    const double step = direction * scale.quantile * standard_error;
+    return EndSearch(profile, estimate, step, scale.quantile, direction * kInfinity, scale.most_fits).find();
+  };
+  const ProfileEnd low = end(-1);
   profile.start_again();
-  const ProfileEnd high = find_end(profile, estimate, standard_error, scale.quantile, scale.most_fits);
+  const ProfileEnd high = end(1);
   return {low.at, high.at, low.how, high.how, profile.fits, profile.better_found};
 }
 

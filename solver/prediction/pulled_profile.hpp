@@ -5,10 +5,9 @@
 // response is a target c and whose standard deviation is w. A fit to all rows minimizes S(p) + ((h(p) -
 // c)/w)², where S is that of the data. At its minimum p*, no other parameters with the same h have a smaller
 // S, because they would make the sum smaller, too. So p* is a point of the profile of h, whatever the target
-// is. The target is moved until S has risen by t² s², and the interval ends at h(p*). At first w is the
-// standard error of h, so the fits are as well conditioned as that of the data. It becomes smaller where S
-// rises so steeply with h that the row that pulls would dominate the sum. It also becomes smaller where S is
-// not convex in h: there h jumps over values, and a stronger pull reaches them.
+// is. The target is moved until S has risen by t² s², and the interval ends at h(p*). w is a hundredth of the
+// standard error of h, so that h stays close to its target. It becomes smaller where S is not convex in h: h
+// may jump over values there, and a stronger pull reaches them.
 #pragma once
 
 #include "prediction/right_side.hpp"

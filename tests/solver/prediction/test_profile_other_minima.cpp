@@ -1,6 +1,7 @@
 // Tests profiles whose fits with a fixed parameter may stay in another minimum, or jump over values that the
 // data reject. Most expected ends are from profiles on dense grids, with linear parameters eliminated.
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/derived.hpp>
 #include <nlsq/prediction.hpp>
 #include <nlsq/profile_intervals.hpp>
 
@@ -96,6 +97,57 @@ TEST_CASE("an interval ends where the profile first rises, not behind a rise") {
   const ProfileInterval of_f = profile_intervals(wave, x, y, fit, options, wanted).intervals.front();
   CHECK(of_f.lower == doctest::Approx(0.2577).epsilon(1e-3));
   CHECK(of_f.upper == doctest::Approx(2.374).epsilon(1e-3));
+}
+
+// Once the lower end of s was -2.44, that of a -inf, and the upper ends of a0 and w were inf and 3.7.
+TEST_CASE("a quantity that is a parameter has the interval of this parameter") {
+  struct Data {
+    const char* model;
+    NamedValues start;
+    std::vector<double> x, y;
+    std::vector<std::string> parameters;  // whose intervals are compared
+  };
+  const Data all[] = {
+      {"h*exp(-(x-m)^2/(2*s^2))+c",
+       {{"h", 2}, {"m", 0.3}, {"s", 0.5}, {"c", 0.4}},
+       {1.447, -0.576, -0.903, 1.86, -1.863, 1.68, -0.706, 1.566, 1.654, 0.764, 0.725, -0.688, 0.822, 0.936,
+        1.262, -1.113, -1.306},
+       {1.368, 1.505, 1.214, -0.406, -0.092, 0.564, 0.261, 0.64, 1.153, 2.521, 2.334, 0.619, 1.63, 1.365,
+        0.195, 0.831, 1.072},
+       {"h", "m", "s", "c"}},
+      {"(a0+a1*x)/(1+b1*x)",
+       {{"a0", 1}, {"a1", 2}, {"b1", 0.5}},
+       {4.442, 2.089, 3.221, 4.743, 3.117, 4.51, 1.798},
+       {3.093, 2.644, 2.832, 3.067, 2.792, 3.067, 2.423},
+       {"a0", "a1", "b1"}},
+      {"a*exp(-b*x)+c",
+       {{"a", 3}, {"b", 0.7}, {"c", 0.5}},
+       {3.477, 5.761, 2.469, 5.764, 1.55, 4.635, 2.6, 2.119, 4.284, 1.263, 1.833},
+       {-0.302, 0.386, 1.481, 0.229, 2.959, 0.826, 1.094, 1.127, 0.083, 1.212, 1.605},
+       {"a", "b", "c"}},
+      {"a*sin(w*x+f)",
+       {{"a", 1}, {"w", 2}, {"f", 0.4}},
+       {0.688, 3.654, 3.815, 4.363, 4.312, 4.362},
+       {0.516, 1.04, 0.929, 0.142, 0.576, 0.885},
+       {"a", "w"}},
+  };
+  for (const Data& data : all) {
+    CAPTURE(data.model);
+    const FitResult fit = curve_fit(data.model, data.x, data.y, data.start);
+    REQUIRE(fit.success());
+    IntervalOptions wanted;
+    wanted.parameters = data.parameters;
+    std::vector<std::string> texts;
+    for (const std::string& name : data.parameters) texts.push_back("q_" + name + " = " + name);
+    const auto of_parameters = profile_intervals(data.model, data.x, data.y, fit, {}, wanted).intervals;
+    const auto derived = derive_by_profile(data.model, data.x, data.y, fit, texts);
+    for (std::size_t j = 0; j < derived.size(); ++j) {
+      CAPTURE(data.parameters[j]);
+      const auto same = [](double a, double b) { return a == b || a == doctest::Approx(b).epsilon(1e-4); };
+      CHECK(same(derived[j].ci_low, of_parameters[j].lower));
+      CHECK(same(derived[j].ci_high, of_parameters[j].upper));
+    }
+  }
 }
 
 TEST_CASE("if the data determine r of n parameters, statistics are those of r parameters") {
