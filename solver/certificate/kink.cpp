@@ -29,6 +29,9 @@ constexpr double kMostLeft = 0.5;
 // On one side of a kink, the gradient changes as JᵀJ predicts, and the cost as the gradient predicts. The
 // errors of these predictions are at most this share of the jump.
 constexpr double kSame = 0.1;
+// The largest jump of the gradient, in units of ‖r‖. If J jumps to C, the gradient jumps by (C - J)ᵀr. So a
+// larger jump means that C - J is larger than J: not a kink, but a valley that is curved over this length.
+constexpr double kMostJump = 4;
 // A point beside x has to shorten the combined gradient by this factor, or there is no kink.
 constexpr double kLeastGained = 0.9;
 
@@ -119,11 +122,13 @@ class Surroundings {
       across[j] = there.gradient[j] + share * gradient[j];
       jump[j] = across[j] - gradient[j];
     }
+    const double size = solver_.norm_in_metric(jump);
+    if (!(size <= kMostJump * std::sqrt(2 * here_.cost))) return std::nullopt;
     // The trapezoidal rule is exact for a quadratic cost.
     const double slopes = dot(there.gradient, downhill) + dot(further.gradient, downhill);
     const double unexplained = std::fabs(further.cost - there.cost - 0.25 * share * slopes);
     const bool straight = unexplained <= kSame * 0.5 * share * std::fabs(dot(jump, downhill)) + noise_ &&
-                          solver_.norm_in_metric(bend) <= kSame * solver_.norm_in_metric(jump);
+                          solver_.norm_in_metric(bend) <= kSame * size;
     return straight ? std::optional(std::move(across)) : std::nullopt;
   }
 

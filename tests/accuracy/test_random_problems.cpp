@@ -72,3 +72,14 @@ TEST_CASE("a path along which parameters run to 1e160 and back is reported witho
     }
   }
 }
+
+// This is a decay far from the origin of x. Half a thousandth of a standard error beside its valley, the
+// gradient is ten million times as long as at its bottom.
+TEST_CASE("a curved valley is not taken for a kink") {
+  const problems::Problem problem = problems::random_problem(1, 8757);
+  for (const char* policy : {"f64", "auto"}) {
+    CAPTURE(policy);
+    CHECK(problems::false_certificate(problems::Reference(problem), problems::fit(problem, policy, {})) ==
+          "");
+  }
+}
