@@ -153,6 +153,7 @@ class BlockSystem final : public System {
 
   // ---- heavy_rows.cpp solves for steps where rows have very different weights.
   void solve_heavy(double lambda);
+  std::vector<double> move_beside_heavy_rows(std::span<const double> z, std::span<const double> norms);
   bool heavy_rows();
 
   // ---- certificate/block_certificate.cpp forms the certificate of a point.
@@ -161,6 +162,7 @@ class BlockSystem final : public System {
   BlockPoint point() { return point(at_); }
   BlockPoint point(PointData& at);
   std::shared_ptr<const BlockTerms> terms(double small = kVanishing);
+  std::vector<double> weighted_rounding_bounds();
   double measured_rounding();
   double blur(const Certificate& c, double rounding) const;
   double rounding_beside(double last_digits);

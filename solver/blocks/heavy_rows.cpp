@@ -57,28 +57,25 @@ RowWeights weigh_rows(const BlockPoint& at) {
   return out;
 }
 
-// Exchanges the records of the model with lighter ones, which the solver gathers. Its end restores both.
-class LighterRecords {
+// Exchanges the records of the model with others, which the solver gathers. Its end restores both.
+class ExchangedRecords {
  public:
-  LighterRecords(const BlockPoint& at, const RowWeights& weights) : at_(at) {
+  // `change(row, record)` changes the numbers of one row; `record` points at its copy. Records that are not
+  // in memory as a whole stay as they are.
+  ExchangedRecords(const BlockPoint& at, const auto& change) : at_(at) {
     RecordReader<double>& J = at.model.records<double>();
     if (J.whole() == nullptr) return;
     others_.assign(J.whole(), J.whole() + at.structure.record_size);
     for_each_record_row(at.structure, J, [&](const JacobianRow& row) {
-      if (weights.heavy[row.number] == 0) return;
-      double* lighter = others_.data() + (row.entries - J.whole());
-      lighter[row.residual_at] *= weights.factor;
-      for (const RecordColumns& part : row.parts) {
-        for (std::size_t c = 0; c < part.count; ++c) lighter[part.column + c] *= weights.factor;
-      }
+      change(row, others_.data() + (row.entries - J.whole()));
     });
     exchange();
   }
-  ~LighterRecords() {
+  ~ExchangedRecords() {
     if (in_place()) exchange();
   }
-  LighterRecords(const LighterRecords&) = delete;
-  LighterRecords& operator=(const LighterRecords&) = delete;
+  ExchangedRecords(const ExchangedRecords&) = delete;
+  ExchangedRecords& operator=(const ExchangedRecords&) = delete;
   bool in_place() const { return !others_.empty(); }
 
  private:
@@ -93,7 +90,7 @@ class LighterRecords {
 
 class CorrectedStep {
  public:
-  // With a factor of 1, the records are those of J. Otherwise LighterRecords must be in place.
+  // With a factor of 1, the records are those of J. Otherwise heavy rows must be lighter by this factor.
   CorrectedStep(const BlockPoint& at, double lambda, std::span<const double> scale,
                 std::span<const std::uint8_t> heavy, double factor)
       : at_(at), J_(at.model.records<double>()), lambda_(lambda), scale_(scale), heavy_(heavy),
@@ -190,6 +187,13 @@ class CorrectedStep {
   double size_ = 1, squares_ = 0, scaled_ = 0;
 };
 
+// QR of many rows takes up to fifty times as long as the elimination, so it is only done if the elimination's
+// step does not have enough digits.
+void solve_few_rows(const BlockPoint& here, double lambda, std::span<const double> scale, BlockStep& out) {
+  if (qr_takes_least(here) || !solve_beside_heavy_rows(here, lambda, scale, out))
+    solve_by_rows(here, lambda, scale, out);
+}
+
 }  // namespace
 
 bool solve_beside_heavy_rows(const BlockPoint& at, double lambda, std::span<const double> scale,
@@ -205,7 +209,13 @@ bool solve_beside_heavy_rows(const BlockPoint& at, double lambda, std::span<cons
     // Where λ D² exceeds the squares of the lighter rows, multipliers hardly change the step, and corrections
     // that are too small would look like the last ones.
     if (weights.factor == 1 || lambda > weights.factor * weights.factor) return false;
-    const LighterRecords rows(at, weights);
+    const ExchangedRecords rows(at, [&](const JacobianRow& row, double* record) {
+      if (weights.heavy[row.number] == 0) return;
+      record[row.residual_at] *= weights.factor;
+      for (const RecordColumns& part : row.parts) {
+        for (std::size_t c = 0; c < part.count; ++c) record[part.column + c] *= weights.factor;
+      }
+    });
     return rows.in_place() && CorrectedStep(at, lambda, scale, weights.heavy, weights.factor).solve(out);
   };
   return digits(kManyDigits) ? as_they_are() || lighter() : lighter() || as_they_are();
@@ -220,12 +230,19 @@ bool BlockSystem::heavy_rows() {
   return heavy_.value_or(false);
 }
 
-// Solves from the rows of J. QR of many rows takes up to fifty times as long as the elimination, so it is
-// only done if the elimination's step does not have enough digits.
 void BlockSystem::solve_heavy(double lambda) {
-  const BlockPoint here = point(derivatives_at_trial_ ? trial_ : at_);
-  if (qr_takes_least(here) || !solve_beside_heavy_rows(here, lambda, *scale_, step_))
-    solve_by_rows(here, lambda, *scale_, step_);
+  solve_few_rows(point(derivatives_at_trial_ ? trial_ : at_), lambda, *scale_, step_);
+}
+
+// Returns -(JᵀJ)⁻¹Jᵀz at x where rows have very different weights, or nothing if that is not possible.
+std::vector<double> BlockSystem::move_beside_heavy_rows(std::span<const double> z,
+                                                        std::span<const double> norms) {
+  const BlockPoint here = point();
+  const ExchangedRecords rows(
+      here, [&](const JacobianRow& row, double* record) { record[row.residual_at] = z[row.number]; });
+  BlockStep solved;
+  if (rows.in_place()) solve_few_rows(here, kNegligibleDamping, norms, solved);
+  return solved.factored ? std::move(solved.step) : std::vector<double>();
 }
 
 }  // namespace nlsq::inline v0

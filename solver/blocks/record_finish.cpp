@@ -23,6 +23,15 @@ LossWeight weight_of(const BlockStructure& structure, std::size_t slot, const do
   return out;
 }
 
+void multiply_by_weights(const BlockStructure& structure, const std::vector<double>& r,
+                         std::vector<double>& numbers) {
+  for (std::size_t slot = 0; slot < structure.list.blocks(); ++slot) {
+    const std::size_t first = structure.list.row[slot];
+    const double root = weight_of(structure, slot, r.data() + first).root;
+    for (std::size_t i = first; root != 1 && i < first + structure.rows[slot]; ++i) numbers[i] *= root;
+  }
+}
+
 namespace {
 
 // Replaces J by (I + along r rᵀ) J, and scales r so that Jᵀr does not change. `residual` is its column.

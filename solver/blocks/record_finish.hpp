@@ -14,6 +14,9 @@ struct LossWeight {
   double along = 0;  // 0, or the factor that stretches J along r
 };
 LossWeight weight_of(const BlockStructure& structure, std::size_t slot, const double* r);
+// Multiplies a number for each residual by the root of the weight that a loss gives to its block at r.
+void multiply_by_weights(const BlockStructure& structure, const std::vector<double>& r,
+                         std::vector<double>& numbers);
 
 class RecordFinish {
  public:

@@ -4,7 +4,6 @@
 #include "dense/dense_evaluator.hpp"
 #include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
-#include "support/random.hpp"
 
 #include "rows/calls/difference_step.hpp"
 
@@ -110,21 +109,18 @@ class DenseEvaluator::JacobianCheck {
     const std::size_t n = free.size(), m = columns_.back().size();
     OrthogonalMoves moves(n, m);
     if (n == 0 || 2.0 * static_cast<double>((m + n) * n * n) > kMostProducts) return {};
-    Random random(1);
-    for (std::size_t k = 0; k < std::min(kMovesByNoise, n); ++k) {
-      // The rows below those of J keep moves short in directions that J does not determine.
-      constexpr double kDamping = 1e-9;
-      DenseRows rows{m + n, n, Vector((m + n) * n, 0.0), Vector(m + n, 0.0)};
-      for (std::size_t j = 0; j < n; ++j) {
-        const Vector& column = columns_[free[j]];
-        const double length = norm(column);
-        for (std::size_t i = 0; i < m; ++i) rows.J[j * rows.rows + i] = column[i] / length;
-        rows.J[j * rows.rows + m + j] = kDamping;
-      }
-      for (std::size_t i = 0; i < m; ++i) rows.r[i] = random.below(2) == 0 ? -1 : 1;
-      const RegularSolution found = solve_regular(std::move(rows));
+    // The rows below those of J keep moves short in directions that J does not determine.
+    constexpr double kDamping = 1e-9;
+    DenseRows rows{m + n, n, Vector((m + n) * n, 0.0), Vector(m + n, 0.0)};
+    for (std::size_t j = 0; j < n; ++j) {
+      const Vector& column = columns_[free[j]];
+      const double length = norm(column);
+      for (std::size_t i = 0; i < m; ++i) rows.J[j * rows.rows + i] = column[i] / length;
+      rows.J[j * rows.rows + m + j] = kDamping;
+    }
+    for (const Vector& scaled : random_solutions(std::move(rows), std::min(kMovesByNoise, n))) {
       Vector move(x_.size(), 0.0);
-      for (std::size_t j = 0; j < n; ++j) move[free[j]] = found.step[j] / norm(columns_[free[j]]);
+      for (std::size_t j = 0; j < n; ++j) move[free[j]] = scaled[j] / norm(columns_[free[j]]);
       Vector image = times(move);
       moves.add(std::move(move), std::move(image));
     }

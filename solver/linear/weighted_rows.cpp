@@ -3,6 +3,7 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/determined_subspace.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -153,5 +154,16 @@ RowAnalysis analyse_lightened(DenseRows A, double place) {
 }
 
 RegularSolution solve_regular(DenseRows A) { return substituted(factor_sorted(std::move(A))); }
+
+std::vector<std::vector<double>> random_solutions(DenseRows A, std::size_t count) {
+  SortedTriangle triangle = factor_sorted(std::move(A));
+  Random random(1);
+  std::vector<std::vector<double>> out;
+  for (std::size_t k = 0; k < count; ++k) {
+    for (double& z : triangle.z) z = random.below(2) == 0 ? -1 : 1;
+    out.push_back(substituted(triangle).step);
+  }
+  return out;
+}
 
 }  // namespace nlsq::inline v0

@@ -36,6 +36,9 @@ struct RegularSolution {
   double decrement = 0;  // √(gᵀ(JᵀJ)⁻¹g)
 };
 RegularSolution solve_regular(DenseRows A);
+// Returns `count` vectors R⁻¹w, where R is the triangle of J and the entries of w are random signs. The mean
+// of their squares along any direction e is eᵀ(JᵀJ)⁻¹e. The vectors are the same in every call.
+std::vector<std::vector<double>> random_solutions(DenseRows A, std::size_t count);
 
 struct RowAnalysis {
   double spread = 1;        // the norm of the largest row over the median one

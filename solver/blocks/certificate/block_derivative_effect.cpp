@@ -29,7 +29,8 @@ std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
   const std::vector<double> norms = nlsq::column_norms(solver_);
   const bool by_rows = heavy_rows();
   OrthogonalMoves moves(here.free(), structure_.residuals);
-  if (!by_rows && !factor_for_moves()) return {};
+  if (by_rows) step_lambda_ = -1;  // the factors of step_ are overwritten
+  else if (!factor_for_moves()) return {};
   Random random(1);
   const std::vector<double> none(structure_.tangent_size(), 0.0);
   std::vector<double> signs(structure_.residuals);
@@ -37,9 +38,8 @@ std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
     for (double& sign : signs) sign = random.below(2) == 0 ? -1 : 1;
     std::vector<double> move;
     if (by_rows) {
-      BlockStep solved;
-      solve_by_rows(here, kNegligibleDamping, norms, solved, signs);
-      move = std::move(solved.step);
+      move = move_beside_heavy_rows(signs, norms);
+      if (move.empty()) break;
     } else {
       solver_.accelerate<double, double>(model_.records<double>(), none, norms, 1, signs, move);
     }
@@ -89,11 +89,7 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, std::
       terms()->magnitude / std::sqrt(static_cast<double>(std::max<std::size_t>(1, structure_.residuals)));
   if (!(sigma > kDigitsOfResiduals * terms_of_row)) return;
   std::vector<double> weighted(at_.r);
-  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
-    const std::size_t first = structure_.list.row[slot];
-    const double root = weight_of(structure_, slot, at_.r.data() + first).root;
-    for (std::size_t i = first; i < first + structure_.rows[slot]; ++i) weighted[i] *= root * root;
-  }
+  for (int square = 0; square < 2; ++square) multiply_by_weights(structure_, at_.r, weighted);
   const auto effect_of = [&](std::span<const double> move) {
     if (is_too_long(move, sigma, sizes)) return 0.0;
     const std::vector<double> given = model_.times(move);

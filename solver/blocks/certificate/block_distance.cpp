@@ -372,13 +372,11 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
 bool rows_are_few(const BlockPoint& at) { return is_small(at, kDoubtColumns, kStepProducts); }
 bool qr_takes_least(const BlockPoint& at) { return qr_products(at) <= kLeastProducts; }
 
-void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out,
-                   std::span<const double> instead) {
+void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
   const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   const DenseRows J = dense_rows(at, free);
   DenseRows stacked{J.rows + n, n, std::vector<double>((J.rows + n) * n, 0.0), J.r};
-  std::ranges::copy(instead, stacked.r.begin());
   stacked.r.resize(stacked.rows, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
     double* column = &stacked.J[j * stacked.rows];

@@ -50,9 +50,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
 bool rows_are_few(const BlockPoint& at);
 // Returns true if J is so small that nothing takes less time than solve_by_rows().
 bool qr_takes_least(const BlockPoint& at);
-// Solves (JᵀJ + λD²) s = -Jᵀr from the rows. J must be available in f64. Unless it is empty, `instead` takes
-// the place of r, in the order of the slots.
-void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out,
-                   std::span<const double> instead = {});
+// Solves (JᵀJ + λD²) s = -Jᵀr from the rows. J must be available in f64.
+void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out);
 
 }  // namespace nlsq::inline v0
