@@ -294,7 +294,10 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
   const bool below_noise = nu <= decrement_noise(c.cost, tests.magnitude);
   const bool noise =
       rounding.noise && ((within.near && (near || below_noise)) || (within.alone && below_noise));
-  const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
+  // Small residuals may be noise of precise data, or the way to a minimum that is lower still. If the
+  // gradient is more than rounding, steps may help, and the residuals count as zero only if they do not.
+  const bool zero =
+      zero_residual(c.cost, tests.initial_cost, tests.magnitude) && (rounding.noise || tests.no_progress);
   // Where terms of the residuals cancel and their rounding is not far below σ, the rank may look too low. The
   // data may still determine the missing directions, so there is no certificate.
   const bool hidden = c.rank < static_cast<int>(free) && !within.alone &&

@@ -8,6 +8,7 @@
 #include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
 #include "minimizer/step_rules.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,8 @@ constexpr double kSame = 0.1;
 // The largest jump of the gradient, in units of ‖r‖. If J jumps to C, the gradient jumps by (C - J)ᵀr. So a
 // larger jump means that C - J is larger than J: not a kink, but a valley that is curved over this length.
 constexpr double kMostJump = 4;
+// Rounding errors of J may change the gradient by this part of a standard error.
+constexpr double kMostNoise = 5e-3;
 // A point beside x has to shorten the combined gradient by this factor, or there is no kink.
 constexpr double kLeastGained = 0.9;
 
@@ -50,6 +53,28 @@ class Surroundings {
   }
   bool determined() const { return determined_; }
   const Linearization& here() const { return here_; }
+
+  // Returns the parameter whose derivatives change most among points that differ from x in a few last digits,
+  // if the gradient changes by more than `most` there. These derivatives are rounding errors. At a kink they
+  // change only between two neighbours, so they must change on both sides of x.
+  std::optional<std::size_t> column_of_noise(double most) {
+    constexpr double kFewDigits = 16 * kUnitRoundoff;
+    constexpr int kPoints = 4;  // on each side
+    std::optional<std::size_t> noisy;
+    for (const double direction : {1.0, -1.0}) {
+      double furthest = most;
+      noisy.reset();
+      std::optional<Linearization> before;
+      for (int k = 1; k <= kPoints; ++k) {
+        Linearization at = at_other_digits(direction * k * kFewDigits);
+        if (!at.finite) return std::nullopt;
+        if (before) compare(*before, at, furthest, noisy);
+        before = std::move(at);
+      }
+      if (!noisy) return std::nullopt;
+    }
+    return noisy;
+  }
 
   // Combines gradients at x and at points `length` away until their shortest convex combination is at most
   // `most_left`, and clearly shorter than the gradient at x. Finds nothing if the cost jumps, if its gradient
@@ -87,6 +112,31 @@ class Surroundings {
   }
   Linearization beside(const Vector& along, double share) {
     return evaluator_.linearize(point_along(along, share), kF64Plan);
+  }
+  // If the gradients at two points differ by more than `furthest`, sets it to their distance, and `noisy` to
+  // the parameter that causes most of it.
+  void compare(const Linearization& a, const Linearization& b, double& furthest,
+               std::optional<std::size_t>& noisy) const {
+    Vector change(x_.size());
+    for (std::size_t j = 0; j < change.size(); ++j) change[j] = b.gradient[j] - a.gradient[j];
+    const double distance = solver_.norm_in_metric(change);
+    if (!(distance > furthest)) return;
+    furthest = distance;
+    for (std::size_t j = 0; j < change.size(); ++j)
+      change[j] = std::fabs(change[j]) / std::sqrt(here_.normal(j, j));
+    noisy = static_cast<std::size_t>(std::ranges::max_element(change) - change.begin());
+  }
+
+  // Returns the linearization where numbers differ from x by about this part of themselves, each by another
+  // one, as far as the limits allow it.
+  Linearization at_other_digits(double part) {
+    Random random(1);
+    Vector there = x_;
+    for (std::size_t j = 0; j < there.size(); ++j) {
+      const double moved = there[j] * (1 + part * random.of_either_sign(0.5, 1));
+      if (limits_.allow(j, moved)) there[j] = moved;
+    }
+    return evaluator_.linearize(there, kF64Plan);
   }
 
   // Returns the lowest of the points x + share * downhill that the limits allow. The shares are halved from 1
@@ -169,14 +219,13 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
 // the condition number makes large. Gradients beside x then differ by noise, as they do across a kink.
 bool derivatives_are_noise(const DenseEvaluator& evaluator, const RowModel& rows, const MinimizerResult& end,
                            const Linearization& here) {
-  constexpr double kMost = 5e-3;  // of a standard error
   const double squares = squared_error_of_differences(evaluator, end.x, here);
   if (squares == 0) return false;  // J is not computed by differences
   std::vector<double> residuals(rows.rows()), magnitudes(rows.rows());
   rows.reference_residuals(end.x, 0, rows.rows(), residuals.data(), magnitudes.data());
   double terms = 0;
   for (const double size : magnitudes) terms += size * size;
-  return kUnitRoundoff * std::sqrt(terms * squares * end.summary.certificate.condition) > kMost;
+  return kUnitRoundoff * std::sqrt(terms * squares * end.summary.certificate.condition) > kMostNoise;
 }
 
 void certify_end(MinimizerResult& end, const char* governed_by, double distance) {
@@ -204,6 +253,8 @@ std::optional<Vector> judge_at_kink(DenseEvaluator& evaluator, const SolveReques
   Surroundings around(evaluator, request.limits, end);
   if (!around.determined() || !(sigma > 0)) return std::nullopt;
   if (derivatives_are_noise(evaluator, request.rows, end, around.here())) return std::nullopt;
+  end.noisy_column = around.column_of_noise(kMostNoise * sigma);
+  if (end.noisy_column) return std::nullopt;
   const double tau = std::min(options.tau, kNearInNoise), shortest = kShortest * tau;
   for (double length = shortest; length > 0 && length <= kMostLength; length *= kLonger) {
     Surroundings::Found found = around.examine(length * sigma, tau * sigma);

@@ -177,6 +177,7 @@ class Attempts {
     if (by_differences)
       options.max_iterations = std::min(options.max_iterations, steps_of(w_.trace) + kSteps);
     stops_at_kinks_ = false;
+    const std::optional<std::size_t> noisy = w_.best.noisy_column;
     run({.x0 = w_.best.x, .options = &options}, w_.next);
     stops_at_kinks_ = true;
     w_.next.maybe_at_kink = true;
@@ -185,6 +186,7 @@ class Attempts {
       w_.next.summary.termination = Termination::no_progress;
     }
     keep_better();
+    w_.best.noisy_column = noisy;
     if (by_differences) judge_by_distance(request_, w_.best);
   }
   std::vector<PrecisionIssue>& issues() { return issues_; }

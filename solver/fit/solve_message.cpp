@@ -149,6 +149,14 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
         "standard errors are doubtful. If all rows share leading digits of y, or of x, subtract them first",
         s.certificate.decrement_sigma);
   }
+  if (result.noisy_column) {
+    return fmt::format(
+        "no further progress: derivatives by {} are rounding errors where the fit ended. It has no effect "
+        "there, "
+        "or terms of the model cancel. Nothing is certified; fix it, simplify the model, or write it so that "
+        "nothing cancels",
+        names.of(*result.noisy_column));
+  }
   return fmt::format(
       "{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
       name(s.termination));

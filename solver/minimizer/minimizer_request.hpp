@@ -68,12 +68,13 @@ struct MinimizerResult {
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
   // At other points than x, the data determine more parameters (lost_parameters.cpp).
   bool lost_parameters = false;
-  bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
-  bool outweighed = false;           // rows of large weight hide all others (hidden_minimum.hpp)
-  bool maybe_at_kink = false;        // the fit ended where short steps raise the cost (Stagnation)
-  bool ran_off = false;              // parameters seemed to go to infinity (test_for_slow_descent)
-  bool limited_by_rounding = false;  // the rounding of f64 residuals hides the remaining decrease
-  bool extrapolated = false;         // the fit ended with derivatives by extrapolated differences
+  bool on_saddle = false;                   // the cost is lower beside x, and no step was allowed
+  bool outweighed = false;                  // rows of large weight hide all others (hidden_minimum.hpp)
+  bool maybe_at_kink = false;               // the fit ended where short steps raise the cost (Stagnation)
+  std::optional<std::size_t> noisy_column;  // derivatives by this parameter are rounding errors (kink.cpp)
+  bool ran_off = false;                     // parameters seemed to go to infinity (test_for_slow_descent)
+  bool limited_by_rounding = false;         // the rounding of f64 residuals hides the remaining decrease
+  bool extrapolated = false;                // the fit ended with derivatives by extrapolated differences
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
   bool tolerance_met = false;       // one of the user's tolerances was met

@@ -71,6 +71,7 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   out.underflow = rounding.end.underflow;
   out.lost_parameters = out.on_saddle = false;
   out.by_twofold = EndByTwofold::unknown;
+  out.noisy_column.reset();
   out.maybe_at_kink = loop.request->stops_at_kinks && loop.ending.stagnation.at_kink();
   out.limited_by_rounding = limited;
   out.ran_off = loop.ran_off && !loop.certified.first_order;
