@@ -1,6 +1,7 @@
 // Implements BlockModel: evaluates residuals, cost and J of a block problem, with losses and manifolds.
 #include "blocks/block_model.hpp"
 
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -129,7 +130,13 @@ double BlockModel::cost_of(std::span<const double> r) const {
       double squares = 0;
       const std::size_t begin = row[slot], end = begin + rows[slot];
       for (std::size_t i = begin; i < end; ++i) squares += r[i] * r[i];
-      sum += structure_.losses.empty() ? squares : structure_.losses[slot](squares).rho;
+      if (structure_.losses.empty()) {
+        sum += squares;
+        continue;
+      }
+      // A loss may have a finite value for residuals that are not, such as Tukey's.
+      if (!std::isfinite(squares) && !all_finite(r.subspan(begin, rows[slot]))) return kNaN;
+      sum += structure_.losses[slot](squares).rho;
     }
     total += sum;
   }

@@ -57,6 +57,7 @@ class Session {
   CeresProblem problem_;
   BlockSolveFacts facts_;
   ceres::CallbackReturnType answer_ = ceres::SOLVER_CONTINUE;
+  bool callbacks_ran_ = false;  // since the last evaluation; they may have changed what functions read
   ceres::Solver::Summary theirs_;
   Summary ours_;
 };
@@ -150,6 +151,7 @@ CallbackResult Session::watch(const BlockStepReport& step) {
   if (options_.update_state_every_iteration) problem_.write(step.x);
   else problem_.restore();
   for (ceres::IterationCallback* callback : options_.callbacks) {
+    callbacks_ran_ = true;
     answer_ = (*callback)(last);
     if (answer_ != ceres::SOLVER_CONTINUE) return Stop;
   }
@@ -162,7 +164,7 @@ void Session::solve() {
   ProblemControl control = problem_control(options_);
   control.observer = [this](const BlockStepReport& step) { return watch(step); };
   control.before_evaluation = [this](std::span<const double> x, bool derivatives, bool new_point) {
-    problem_.prepare(x, derivatives, new_point);
+    problem_.prepare(x, derivatives, new_point || std::exchange(callbacks_ran_, false));
   };
   control.facts = &facts_;
   try {

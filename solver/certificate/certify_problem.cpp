@@ -29,12 +29,17 @@ SolverOptions without_steps(SolverOptions options) {
 namespace {
 
 // Throws if a value lies outside its bounds. A solve would move such a value to its bound, and so judge
-// another point than the one the user gave.
+// another point than the one the user gave. Parameter blocks that no residual block uses do not move.
 void check_bounds(const Problem::Impl& problem) {
+  std::vector<std::uint8_t> used(problem.parameters.size(), 0);
+  for (std::size_t r = 0; r < problem.functions.size(); ++r) {
+    if (!problem.alive(r)) continue;
+    for (const std::uint32_t p : problem.parameters_of(r)) used[p] = 1;
+  }
   std::vector<std::string> wrong;
   for (std::size_t b = 0; b < problem.parameters.size(); ++b) {
     const ParameterBlock& block = problem.parameters[b];
-    if (block.constant || block.removed || !block.bounded()) continue;
+    if (block.constant || block.removed || !block.bounded() || used[b] == 0) continue;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.size); ++i) {
       const double value = block.data[i], lower = block.limits->lower[i], upper = block.limits->upper[i];
       if (value >= lower && value <= upper) continue;

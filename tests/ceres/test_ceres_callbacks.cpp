@@ -220,6 +220,44 @@ TEST_CASE("An evaluation callback prepares each new point before functions are c
   }
 }
 
+// Once every such solve ended with "the residual functions do not repeat".
+TEST_CASE("An iteration callback may evaluate the problem that an evaluation callback prepares") {
+  struct Cached final : ceres::SizedCostFunction<2, 2> {
+    const Shared* shared;
+    explicit Cached(const Shared* s) : shared(s) {}
+    bool Evaluate(double const* const* x, double* r, double** J) const override {
+      r[0] = 10 * (x[0][1] - shared->squared);
+      r[1] = 1 - x[0][0];
+      if (J != nullptr && J[0] != nullptr) J[0][0] = -20 * x[0][0], J[0][1] = 10, J[0][2] = -1, J[0][3] = 0;
+      return true;
+    }
+  };
+  struct Evaluates final : ceres::IterationCallback {
+    ceres::Problem* problem = nullptr;
+    ceres::CallbackReturnType operator()(const ceres::IterationSummary&) override {
+      double value = 0;
+      problem->Evaluate({}, &value, nullptr, nullptr, nullptr);
+      return ceres::SOLVER_CONTINUE;
+    }
+  };
+  double x[2] = {-1.2, 1};
+  Shared shared;
+  shared.x = x;
+  ceres::Problem::Options choice;
+  choice.evaluation_callback = &shared;
+  ceres::Problem problem(choice);
+  problem.AddResidualBlock(new Cached(&shared), nullptr, x);
+  Evaluates evaluates;
+  evaluates.problem = &problem;
+  ceres::Solver::Options options = tight();
+  options.callbacks.push_back(&evaluates);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  CAPTURE(summary.message);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(x[1] == doctest::Approx(1).epsilon(1e-8));
+}
+
 TEST_CASE("check_gradients calls functions after the evaluation callback has prepared the start") {
   struct Cost final : ceres::SizedCostFunction<1, 1> {
     const Shared* shared;

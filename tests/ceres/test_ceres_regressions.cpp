@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-using ceres_problems::compare, ceres_problems::cost, ceres_problems::Made;
+using ceres_problems::compare, ceres_problems::cost, ceres_problems::Made, ceres_problems::tight;
 
 namespace {
 
@@ -113,4 +113,42 @@ TEST_CASE(
     }
   });
   CHECK(claimed >= solves * 7 / 10);
+}
+
+namespace {
+
+struct Logarithm {
+  double t, y;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    using std::log;
+    r[0] = log(p[0] * t + p[1]) - y;
+    return true;
+  }
+};
+
+}  // namespace
+
+// TukeyLoss of Ceres has a finite value for NaN, so that the cost is finite where residuals are not. Where
+// the slope is negative, the curve is not defined for later t.
+TEST_CASE("a loss that is finite for NaN hides no NaN") {
+  for (const double slope : {-0.4, -0.2, -0.05, 0.2, 0.5}) {
+    for (const double level : {0.1, 0.8, 1.6, 2.9}) {
+      CAPTURE(slope);
+      CAPTURE(level);
+      double p[2] = {slope, level};
+      ceres::Problem problem;
+      for (int i = 0; i < 15; ++i) {
+        const double t = 0.6 * i, y = std::log(0.1 + 0.7 * t) + 0.05 * std::sin(7.0 * i);
+        problem.AddResidualBlock(cost<true, Logarithm, 1, 2>({t, y}), new ceres::TukeyLoss(0.5), p);
+      }
+      const bool defined = slope * 8.4 + level > 0;
+      ceres::Solver::Summary summary;
+      nlsq::Solve(tight(), &problem, &summary);
+      INFO(summary.message);
+      CHECK(defined == summary.IsSolutionUsable());
+      CHECK((!summary.IsSolutionUsable() || std::isfinite(summary.final_cost)));
+      CHECK(summary.message.find("do not repeat") == std::string::npos);
+    }
+  }
 }

@@ -4,6 +4,7 @@
 // tests fail and unknowns are few, it repeats them with second derivatives (block_curvature.cpp). `recheck`
 // compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
+#include "blocks/record_finish.hpp"
 
 #include "certificate/certificate.hpp"
 #include "linear/dot.hpp"
@@ -98,11 +99,19 @@ std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   if (terms_ && (terms_->bounded || !is_small())) return terms_;
   if (!terms_) terms_ = std::make_shared<const BlockTerms>(measure_terms(point()));
   if (!is_small()) return terms_;
-  BlockTerms found = measure_terms(point(), model_.rounding_bounds(at_.x));
+  BlockTerms found = measure_terms(point(), weighted_rounding_bounds());
   const BlockCounts counts = model_.evaluator().counts();
   if (counts.own + counts.differences > 0 && r > found.rounding && r <= kHardly * found.magnitude)
     found.rounding = std::max(found.rounding, measured_rounding());
   return terms_ = std::make_shared<const BlockTerms>(std::move(found));
+}
+
+// Returns bounds of the rounding errors of the residuals, with the weights that losses give to their blocks.
+// A loss may give a huge residual almost no weight, and its rounding errors then have none either.
+std::vector<double> BlockSystem::weighted_rounding_bounds() {
+  std::vector<double> bounds = model_.rounding_bounds(at_.x);
+  multiply_by_weights(structure_, at_.r, bounds);
+  return bounds;
 }
 
 // Measures ‖rounding error of r‖ by r(x + h) - 2 r(x) + r(x - h), where h is so small beside x that r is
@@ -128,12 +137,9 @@ double BlockSystem::rounding_beside(double last_digits) {
   if (!residuals(above)) return 0;
   for (double& h : step) h = -h;
   if (!residuals(below)) return 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < at_.r.size(); ++i) {
-    const double second = above[i] - 2 * at_.r[i] + below[i];
-    squares += second * second / 6;  // variances 1, 4 and 1
-  }
-  return std::sqrt(squares);
+  for (std::size_t i = 0; i < at_.r.size(); ++i) above[i] += below[i] - 2 * at_.r[i];
+  multiply_by_weights(structure_, at_.r, above);
+  return std::sqrt(dot(above, above) / 6);  // variances 1, 4 and 1
 }
 
 BlockPoint BlockSystem::point(PointData& at) {

@@ -94,6 +94,27 @@ TEST_CASE("noise of few last digits is certified near the minimum or not at all"
   }
 }
 
+// The rounding errors of the rows at 1e30 counted as if the loss gave them their full weight.
+TEST_CASE("rounding errors of rows to which a loss gives no weight do not make the others zero") {
+  for (const double rate : {-2.6, -2.7, -2.8, -2.9, -3.0}) {
+    CAPTURE(rate);
+    double x[3] = {-300, rate, 5};
+    Problem problem;
+    for (int i = 0; i < 20; ++i) {
+      const double t = 2.5 * i, y = 3 * std::exp(-0.7 * t) + 0.5 + 0.05 * std::sin(7.0 * i);
+      problem.add_residual_block(
+          [=](const auto* q) {
+            using std::exp;
+            return q[0] * exp(-q[1] * t) + q[2] - y;
+          },
+          Loss::huber(0.1), {x});
+    }
+    const Summary summary = solve(problem);
+    CAPTURE(summary.message);
+    CHECK((summary.final_cost < 1 || !is_success(summary.verdict)));
+  }
+}
+
 TEST_CASE("residuals whose functions round more than their terms show are zero all the same") {
   double p[2] = {1.7, 0.8};
   Problem problem;
