@@ -103,7 +103,11 @@ ComparedModels compare_models(const Arguments& arguments, const NamedValues& p0,
   out.interrupted = out.interrupted || shall_stop();
   if (std::ranges::none_of(fits, [](const ModelFit& m) { return m.fit.has_value(); }))
     no_fit(fits, data_error);
-  out.comparison = rank_models(std::move(fits), arguments.absolute_sigma);
+  FitOptions options;
+  options.absolute_sigma = arguments.absolute_sigma;
+  options.sigma = data.sigma;
+  options.loss = arguments.loss;
+  out.comparison = rank_models(std::move(fits), data.y, options);
   const std::string& first = out.comparison.models.front().name;
   out.arguments =
       std::ranges::find(models, first, [](const OneModel& one) { return one.arguments.model; })->arguments;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -35,6 +36,17 @@ struct Line {
   double p = 0, typical = 1, lower = -kInfinity, upper = kInfinity;
 };
 
+// Returns what the rounding errors of values may make of a derivative that is 0. Differences with several
+// steps may agree by chance, and their own error is then too small.
+double rounding_of(const Line& line, std::span<const double> here) {
+  constexpr double kRoundings = 64, kStep = 1e-2;  // relative to the parameter's size
+  double most = 0;
+  for (const double value : here)
+    if (std::isfinite(value)) most = std::max(most, std::fabs(value));
+  return kRoundings * std::numeric_limits<double>::epsilon() * most /
+         (kStep * std::max(std::fabs(line.p), line.typical));
+}
+
 class Checker {
  public:
   explicit Checker(double tolerance) : tolerance_(tolerance) {
@@ -47,10 +59,11 @@ class Checker {
     const ExtrapolatedSlopes by =
         extrapolated_slopes(line.values, here, line.p, line.typical, line.lower, line.upper);
     std::vector<Sides> sides;  // computed only if needed
+    const double rounding = rounding_of(line, here);
     for (std::size_t i = 0; i < here.size(); ++i) {
       ++out_.checked;
       const double larger = std::max(std::fabs(given[i]), std::fabs(by.slope[i])),
-                   doubt = kSure * by.error[i];
+                   doubt = std::max(kSure * by.error[i], rounding);
       if (!std::isfinite(by.slope[i])) {
         ++out_.unclear;
       } else if (std::isfinite(given[i]) &&

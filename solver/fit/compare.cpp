@@ -25,13 +25,25 @@ int counted_parameters(const FitResult& fit) {
   return static_cast<int>(determined + std::ranges::count(fit.at_bound, true));
 }
 
+// Returns the largest rss that is no more than rounding errors of y.
+double rounding_of(const Column& y, const FitOptions& options) {
+  constexpr double kLastDigits = 8 * kUnitRoundoff;
+  double squares = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double error = kLastDigits * y[i] / (options.sigma.empty() ? 1 : options.sigma[i]);
+    squares += error * error;
+  }
+  return std::isfinite(squares) ? squares : 0;
+}
+
+bool is_exact(const ModelFit& m, double rounding) { return m.success() && m.fit->rss <= rounding; }
+
 // Returns the place of a model in the table, as numbers that are compared one after the other. A fit without
 // any residual is better than every other, and among such fits the one with the fewest parameters is best.
 // AICc is rounded to 1e-9, so that models of the same curve tie. Of these, one without superfluous parameters
 // is better.
-auto place(const ModelFit& m) {
-  const bool exact = m.success() && m.fit->rss == 0;
-  const int kind = !m.success() ? (m.fit ? 4 : 5) : exact ? 0 : std::isfinite(m.aicc) ? 1 : 2;
+auto place(const ModelFit& m, double rounding) {
+  const int kind = !m.success() ? (m.fit ? 4 : 5) : is_exact(m, rounding) ? 0 : std::isfinite(m.aicc) ? 1 : 2;
   const double value = kind == 0   ? m.parameters
                        : kind == 1 ? std::round(m.aicc * 1e9)
                        : kind == 2 ? m.fit->aic
@@ -61,7 +73,7 @@ bool restricted(const FitResult& fit) {
 }
 
 NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std::size_t larger,
-                   bool known_variance) {
+                   bool known_variance, double rounding) {
   NestedTest t;
   t.smaller = smaller;
   t.larger = larger;
@@ -73,12 +85,14 @@ NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std
   if (restricted(a) || restricted(b)) {
     t.note =
         "parameters are fixed, tied, at a bound or undetermined: the models as fitted need not be nested";
+  } else if (is_exact(models[smaller], rounding)) {
+    t.note = fmt::format("{} leaves no residual but rounding errors", models[smaller].name);
   } else if (a.rss < b.rss * (1 - 1e-9)) {
     t.note = fmt::format("{} fits worse than {}, which it contains: it ended in another minimum",
                          models[larger].name, models[smaller].name);
   } else if (a.errors_in_x) {
     t.note = "with errors in x each model gives the rows other variances, and their rss cannot be compared";
-  } else if (!known_variance && !(t.dof_larger > 0 && b.rss > 0)) {
+  } else if (!known_variance && !(t.dof_larger > 0 && b.rss > rounding)) {
     t.note = "nothing is left to take the variance from";
   } else {
     const double gained = std::max(0.0, a.rss - b.rss);
@@ -91,7 +105,7 @@ NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std
 }
 
 // Tests each pair of certified models.
-void test_pairs(ModelComparison& out, bool known_variance) {
+void test_pairs(ModelComparison& out, bool known_variance, double rounding) {
   const std::vector<ModelFit>& models = out.models;
   for (std::size_t i = 0; i < models.size(); ++i) {
     for (std::size_t j = i + 1; j < models.size(); ++j) {
@@ -107,7 +121,7 @@ void test_pairs(ModelComparison& out, bool known_variance) {
         out.warnings.push_back(fmt::format("{} and {} are the same curve with other parameters",
                                            models[i].name, models[j].name));
       } else {
-        out.tests.push_back(test_of(models, smaller, larger, known_variance));
+        out.tests.push_back(test_of(models, smaller, larger, known_variance, rounding));
         out.tests.back().approximate = how == Nesting::nested_irregular;
       }
     }
@@ -140,13 +154,13 @@ void check_alike(const std::vector<ModelFit>& fits) {
   }
 }
 
-void warn(ModelComparison& out) {
+void warn(ModelComparison& out, double rounding) {
   for (const ModelFit& m : out.models) {
-    if (m.success() && m.fit->rss == 0) {
+    if (is_exact(m, rounding)) {
       out.warnings.push_back(
-          fmt::format("{} leaves no residual: information criteria are undefined, and the exact model with "
+          fmt::format("{} leaves no residual{}: information criteria are undefined, and the exact model with "
                       "the fewest parameters is first",
-                      m.name));
+                      m.name, m.fit->rss > 0 ? " but rounding errors" : ""));
       break;
     }
     if (m.success() && !std::isfinite(m.aicc)) {
@@ -169,7 +183,7 @@ double aicc(const FitResult& fit) {
   return m - k - 1 > 0 ? fit.aic + 2 * k * (k + 1) / (m - k - 1) : kNaN;
 }
 
-ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma) {
+static ModelComparison ranked(std::vector<ModelFit> fits, bool absolute_sigma, double rounding) {
   check_alike(fits);
   ModelComparison out;
   out.models = std::move(fits);
@@ -178,15 +192,25 @@ ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma) {
     m.aicc = m.weight = kNaN;
     if (!m.fit) continue;
     m.parameters = counted_parameters(*m.fit);
-    m.aicc = aicc(*m.fit);
+    if (!is_exact(m, rounding)) m.aicc = aicc(*m.fit);
     counts = counts || m.fit->loss.is_counts();
   }
-  std::ranges::stable_sort(out.models,
-                           [](const ModelFit& a, const ModelFit& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(out.models, [&](const ModelFit& a, const ModelFit& b) {
+    return place(a, rounding) < place(b, rounding);
+  });
   weigh(out.models);
-  test_pairs(out, absolute_sigma || counts);
-  warn(out);
+  test_pairs(out, absolute_sigma || counts, rounding);
+  warn(out, rounding);
   return out;
+}
+
+ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma) {
+  return ranked(std::move(fits), absolute_sigma, 0);
+}
+
+ModelComparison rank_models(std::vector<ModelFit> fits, const Column& y, const FitOptions& options) {
+  const bool comparable = !options.loss.is_counts() && options.sigma_matrix.empty();
+  return ranked(std::move(fits), options.absolute_sigma, comparable ? rounding_of(y, options) : 0);
 }
 
 ModelComparison compare(const std::vector<std::string>& models, const Columns& x, const Column& y,
@@ -219,7 +243,7 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
     }
     fits.push_back(std::move(one));
   }
-  return rank_models(std::move(fits), options.absolute_sigma);
+  return rank_models(std::move(fits), y, options);
 }
 
 }  // namespace nlsq::inline v0

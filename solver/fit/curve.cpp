@@ -122,9 +122,16 @@ void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear,
 void propagate_to_ties(const Curve& curve, FitResult& fit) {
   if (curve.ties.empty()) return;
   const std::size_t n = fit.parameters.size(), k = curve.free.size();
-  const std::vector<double> G = curve.ties.slopes(fit.parameters, curve.free);
+  std::vector<double> G = curve.ties.slopes(fit.parameters, curve.free);
   const Matrix C = fit.covariance;
   const auto free = [&](std::size_t a) { return static_cast<std::size_t>(curve.free[a]); };
+  // A number that follows from one on a bound and from others varies with the others alone.
+  for (std::size_t i = 0; i < n; ++i) {
+    bool moves = false;
+    for (std::size_t a = 0; a < k; ++a) moves = moves || (G[i * k + a] != 0 && !fit.at_bound[free(a)]);
+    for (std::size_t a = 0; moves && a < k; ++a)
+      if (fit.at_bound[free(a)]) G[i * k + a] = 0;
+  }
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       double sum = 0;

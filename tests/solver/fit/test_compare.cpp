@@ -287,3 +287,27 @@ TEST_CASE("models that cannot be compared are refused") {
   fits[1] = {"poly2", nullptr, curve_fit(model("poly2"), {fewer_x}, fewer_y)};
   CHECK_THROWS_AS(rank_models(fits), ValidationError);
 }
+
+// Rounding errors decided: a parabola was best, and an F-test of the line had p = 9e-7.
+TEST_CASE("of models that leave only rounding errors, the one with the fewest parameters is first") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(2.49 * x.back() + 0.11);
+  }
+  const ModelComparison c = compare({"poly3", "poly2", "linear", "exp"}, x, y);
+  CHECK(c.models[0].name == "linear");
+  CHECK(c.models[1].name == "poly2");
+  CHECK(c.models[2].name == "poly3");
+  for (const NestedTest& t : c.tests) {
+    CAPTURE(t.note);
+    if (c.models[t.smaller].name == "linear" || c.models[t.smaller].name == "poly2")
+      CHECK(std::isnan(t.p_value));
+    CHECK(t.note.find("another minimum") == std::string::npos);
+  }
+  REQUIRE(c.warnings.size() == 1);
+  CHECK(c.warnings[0].find("leaves no residual but rounding errors") != std::string::npos);
+  // Noise of the size of last digits of 1e6 is no rounding of numbers near 1.
+  for (int i = 0; i < 40; ++i) y[static_cast<std::size_t>(i)] += 1e-10 * ((i * 7) % 5 - 2);
+  CHECK(compare({"poly2", "linear"}, x, y).warnings.empty());
+}

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 using namespace nlsq;
@@ -144,6 +146,25 @@ TEST_CASE("Ties of a batch are those of its fits") {
     CHECK(many.parameters(0, j) == doctest::Approx(one.parameters[j]).epsilon(1e-10));
     CHECK(many.standard_errors(0, j) == doctest::Approx(one.standard_errors[j]).epsilon(1e-8));
   }
+}
+
+// Its standard error was undefined, although that of a derived quantity of the same text was not.
+TEST_CASE("A tie that depends on a parameter on a bound and on others varies with the others") {
+  const Data d = two_peaks();
+  FitOptions o = tied({"w2 = w1*h1/2"});
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  o.bounds = {-kNone, {2, kNone, kNone, kNone, kNone, kNone, kNone}};
+  const FitResult fit = curve_fit(kPeaks, d.x, d.y, {{"h1", 2}, {"m1", 2.8}, {"w1", 1}, {"m2", 6.3}}, o);
+  CAPTURE(fit.summary.message);
+  REQUIRE(fit.at_bound[0]);
+  const auto place = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) -
+                                    fit.parameter_names.begin());
+  };
+  const std::size_t h1 = place("h1"), w1 = place("w1"), w2 = place("w2");
+  CHECK(fit.standard_errors[w2] == doctest::Approx(fit.parameters[h1] / 2 * fit.standard_errors[w1]));
+  CHECK(fit.standard_errors[w2] == doctest::Approx(derive(fit, {"q = w1*h1/2"}, o)[0].standard_error));
+  CHECK_FALSE(fit.standard_errors[h1] > 0);
 }
 
 TEST_CASE("Invalid ties are refused by name") {
