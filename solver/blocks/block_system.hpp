@@ -193,10 +193,11 @@ class BlockSystem final : public System {
   void check_own_losses(Recheck& out);
 
   // ---- certificate/block_derivative_effect.cpp measures how far wrong derivatives have moved the minimum.
-  std::vector<std::vector<double>> moves_by_noise();
+  std::vector<std::vector<double>> moves_by_noise(std::size_t count);
   bool factor_for_moves();
   std::vector<double> move_of_zero_columns(std::span<const double> sizes, double sigma);
-  void check_effect(std::span<const std::vector<double>> moves, std::span<const double> sizes, Recheck& out);
+  bool check_effect(std::span<const std::vector<double>> moves, bool all, std::span<const double> sizes,
+                    Recheck& out);
   void blame(std::span<const double> move, std::span<const double> weighted, double sigma, Recheck& out);
 
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.

@@ -129,6 +129,11 @@ std::optional<std::size_t> worst_move(std::span<const double> effects, double sh
   return static_cast<std::size_t>(worst - effects.begin());
 }
 
+bool needs_all_moves(std::span<const double> effects) {
+  constexpr double kPart = 0.125;
+  return std::ranges::any_of(effects, [](double effect) { return effect > kPart * kFarOff; });
+}
+
 bool is_too_long(std::span<const double> move, double sigma, std::span<const double> sizes) {
   constexpr double kMostPart = 1e-2;
   for (std::size_t j = 0; j < move.size(); ++j) {

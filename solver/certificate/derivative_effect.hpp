@@ -17,6 +17,9 @@
 namespace nlsq::inline v0 {
 
 inline constexpr std::size_t kMovesByNoise = 4;
+// So many moves are tried first. If they show no more than a part of what counts, errors that move the
+// minimum are unlikely, and the others are left out.
+inline constexpr std::size_t kFirstMoves = 2;
 inline constexpr double kFarOff = 0.08;  // standard errors; below 0.1, because the measure is random
 
 // Holds moves whose images J d are orthogonal and have the expected length. So the measure is exact if there
@@ -51,6 +54,9 @@ double effect_along(const MovedRows& rows);
 // Returns the place of the largest effect if all of them together, in standard errors, say that the minimum
 // has moved too far. The effects are those along each move, on a `share` of the rows.
 std::optional<std::size_t> worst_move(std::span<const double> effects, double share = 1);
+
+// Returns true if the effects along the first moves ask for all of them.
+bool needs_all_moves(std::span<const double> effects);
 
 // Returns true if the data determine some number so weakly that even the shortest step along a move leaves
 // the shape of the functions, as beside a peak that no row sees. `sizes` are those of the numbers.

@@ -253,7 +253,7 @@ std::optional<Vector> judge_at_kink(DenseEvaluator& evaluator, const SolveReques
   Surroundings around(evaluator, request.limits, end);
   if (!around.determined() || !(sigma > 0)) return std::nullopt;
   if (derivatives_are_noise(evaluator, request.rows, end, around.here())) return std::nullopt;
-  end.noisy_column = around.column_of_noise(kMostNoise * sigma);
+  if (evaluator.jacobian_error() == 0) end.noisy_column = around.column_of_noise(kMostNoise * sigma);
   if (end.noisy_column) return std::nullopt;
   const double tau = std::min(options.tau, kNearInNoise), shortest = kShortest * tau;
   for (double length = shortest; length > 0 && length <= kMostLength; length *= kLonger) {

@@ -1,6 +1,7 @@
 // Compares derivatives that residual functions and manifolds supply themselves with finite differences. A
 // wrong derivative can make a point look like a minimum when it is not.
 #include "blocks/block_system.hpp"
+#include "certificate/derivative_effect.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
 
@@ -240,17 +241,28 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   const bool losses = !model_.problem().losses.values().empty();
   const std::vector<std::uint8_t> fixed = at_.fixed_count > 0 ? at_.fixed : std::vector<std::uint8_t>();
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  const std::vector<std::vector<double>> moves = moves_by_noise();
-  if (losses) model_.apply_losses(false);
   // J lacks the columns of fixed numbers. If one has the wrong sign, the number is fixed where it should not
   // be.
-  if (losses || !fixed.empty()) gather(at_);
+  const auto leave_out_losses_and_bounds = [&] {
+    if (losses) model_.apply_losses(false);
+    if (losses || !fixed.empty()) gather(at_);
+  };
+  const auto restore = [&] {
+    if (!losses && fixed.empty()) return;
+    if (losses) model_.apply_losses(true);
+    differentiate(at_, at_.model.plan);
+  };
+  const std::vector<std::vector<double>> moves = moves_by_noise(kFirstMoves);
+  leave_out_losses_and_bounds();
   if (!derivatives_agree(sizes, fixed)) check_along(directions(sizes, fixed), out);
   check_along(directions_at_bounds(sizes, fixed), out);
-  if (!out.contradicted()) check_effect(moves, sizes, out);
-  if (!losses && fixed.empty()) return;
-  if (losses) model_.apply_losses(true);
-  differentiate(at_, at_.model.plan);
+  if (!out.contradicted() && !check_effect(moves, false, sizes, out)) {
+    restore();
+    const std::vector<std::vector<double>> all = moves_by_noise(kMovesByNoise);
+    leave_out_losses_and_bounds();
+    check_effect(all, true, sizes, out);
+  }
+  restore();
 }
 
 // Returns true if the difference over some longer step agrees with `given`, the derivative along this

@@ -24,7 +24,7 @@ bool BlockSystem::factor_for_moves() {
 
 // Returns moves like those that noise of the data would cause, or none if no matrix can be factored. Must be
 // called while the losses are applied.
-std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
+std::vector<std::vector<double>> BlockSystem::moves_by_noise(std::size_t count) {
   const BlockPoint here = point();
   const std::vector<double> norms = nlsq::column_norms(solver_);
   const bool by_rows = heavy_rows();
@@ -34,7 +34,7 @@ std::vector<std::vector<double>> BlockSystem::moves_by_noise() {
   Random random(1);
   const std::vector<double> none(structure_.tangent_size(), 0.0);
   std::vector<double> signs(structure_.residuals);
-  for (std::size_t k = 0; k < std::min(kMovesByNoise, here.free()); ++k) {
+  for (std::size_t k = 0; k < std::min(count, here.free()); ++k) {
     for (double& sign : signs) sign = random.below(2) == 0 ? -1 : 1;
     std::vector<double> move;
     if (by_rows) {
@@ -80,14 +80,15 @@ std::vector<double> BlockSystem::move_of_zero_columns(std::span<const double> si
 }
 
 // Measures how far wrong derivatives have moved the minimum. Requires J in f64 at x without losses. `moves`
-// are those of moves_by_noise(), and `sizes` are those of the tangent numbers.
-void BlockSystem::check_effect(std::span<const std::vector<double>> moves, std::span<const double> sizes,
-                               Recheck& out) {
+// are those of moves_by_noise(), and `sizes` are those of the tangent numbers. Returns false if these are not
+// `all` moves, and all are needed to decide.
+bool BlockSystem::check_effect(std::span<const std::vector<double>> moves, bool all,
+                               std::span<const double> sizes, Recheck& out) {
   constexpr double kDigitsOfResiduals = 0x1p-43;  // smaller parts of their terms are rounding
   const double sigma = scatter_at(at_.model.cost);
   const double terms_of_row =
       terms()->magnitude / std::sqrt(static_cast<double>(std::max<std::size_t>(1, structure_.residuals)));
-  if (!(sigma > kDigitsOfResiduals * terms_of_row)) return;
+  if (!(sigma > kDigitsOfResiduals * terms_of_row)) return true;
   std::vector<double> weighted(at_.r);
   for (int square = 0; square < 2; ++square) multiply_by_weights(structure_, at_.r, weighted);
   const auto effect_of = [&](std::span<const double> move) {
@@ -101,9 +102,14 @@ void BlockSystem::check_effect(std::span<const std::vector<double>> moves, std::
   };
   std::vector<double> effects;
   for (const std::vector<double>& move : moves) effects.push_back(effect_of(move));
-  if (const auto worst = worst_move(effects)) return blame(moves[*worst], weighted, sigma, out);
+  if (!all && needs_all_moves(effects)) return false;
+  if (const auto worst = worst_move(effects)) {
+    blame(moves[*worst], weighted, sigma, out);
+    return true;
+  }
   const std::vector<double> unseen = move_of_zero_columns(sizes, sigma);
   if (!unseen.empty() && effect_of(unseen) > kFarOff) blame(unseen, weighted, sigma, out);
+  return true;
 }
 
 // Stores the tangent number whose derivatives cause most of the effect along a move, and the relative error

@@ -199,7 +199,8 @@ TEST_CASE("rounding errors of derivatives are not taken for a kink") {
       CHECK(fit.summary.certificate.governed_by != "both sides of a kink");
       if (of.model == models[4].model) continue;
       CHECK_FALSE(fit.success());
-      CHECK(fit.summary.message.find("derivatives by k are rounding errors") != std::string::npos);
+      const auto says = [&](const char* text) { return fit.summary.message.find(text) != std::string::npos; };
+      CHECK((says("derivatives by k are rounding errors") || says("the data determine only")));
     }
   }
 }
