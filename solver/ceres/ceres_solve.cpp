@@ -164,7 +164,7 @@ void Session::solve() {
   ProblemControl control = problem_control(options_);
   control.observer = [this](const BlockStepReport& step) { return watch(step); };
   control.before_evaluation = [this](std::span<const double> x, bool derivatives, bool new_point) {
-    problem_.prepare(x, derivatives, new_point || std::exchange(callbacks_ran_, false));
+    problem_.prepare(x, derivatives, std::exchange(callbacks_ran_, false) || new_point);
   };
   control.facts = &facts_;
   try {

@@ -36,15 +36,14 @@ struct Line {
   double p = 0, typical = 1, lower = -kInfinity, upper = kInfinity;
 };
 
-// Returns what the rounding errors of values may make of a derivative that is 0. Differences with several
-// steps may agree by chance, and their own error is then too small.
-double rounding_of(const Line& line, std::span<const double> here) {
+// Returns true if a derivative and its difference are both no more than what rounding errors of the value may
+// make of a derivative that is 0. Differences with several steps may agree by chance, and their own error is
+// then too small.
+bool are_rounding(const Line& line, double value, double given, double difference) {
   constexpr double kRoundings = 64, kStep = 1e-2;  // relative to the parameter's size
-  double most = 0;
-  for (const double value : here)
-    if (std::isfinite(value)) most = std::max(most, std::fabs(value));
-  return kRoundings * std::numeric_limits<double>::epsilon() * most /
-         (kStep * std::max(std::fabs(line.p), line.typical));
+  const double rounding = kRoundings * std::numeric_limits<double>::epsilon() * std::fabs(value) /
+                          (kStep * std::max(std::fabs(line.p), line.typical));
+  return std::fabs(given) <= rounding && std::fabs(difference) <= rounding;
 }
 
 class Checker {
@@ -59,12 +58,12 @@ class Checker {
     const ExtrapolatedSlopes by =
         extrapolated_slopes(line.values, here, line.p, line.typical, line.lower, line.upper);
     std::vector<Sides> sides;  // computed only if needed
-    const double rounding = rounding_of(line, here);
     for (std::size_t i = 0; i < here.size(); ++i) {
       ++out_.checked;
       const double larger = std::max(std::fabs(given[i]), std::fabs(by.slope[i])),
-                   doubt = std::max(kSure * by.error[i], rounding);
-      if (!std::isfinite(by.slope[i])) {
+                   doubt = kSure * by.error[i];
+      if (!std::isfinite(by.slope[i]) ||
+          (given[i] != by.slope[i] && are_rounding(line, here[i], given[i], by.slope[i]))) {
         ++out_.unclear;
       } else if (std::isfinite(given[i]) &&
                  std::fabs(given[i] - by.slope[i]) <= tolerance_ * larger + doubt) {

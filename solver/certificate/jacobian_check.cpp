@@ -109,14 +109,11 @@ class DenseEvaluator::JacobianCheck {
     const std::size_t n = free.size(), m = columns_.back().size();
     OrthogonalMoves moves(n, m);
     if (n == 0 || 2.0 * static_cast<double>((m + n) * n * n) > kMostProducts) return {};
-    // The rows below those of J keep moves short in directions that J does not determine.
-    constexpr double kDamping = 1e-9;
-    DenseRows rows{m + n, n, Vector((m + n) * n, 0.0), Vector(m + n, 0.0)};
+    DenseRows rows{std::max(m, n), n, Vector(std::max(m, n) * n, 0.0), Vector(std::max(m, n), 0.0)};
     for (std::size_t j = 0; j < n; ++j) {
       const Vector& column = columns_[free[j]];
       const double length = norm(column);
       for (std::size_t i = 0; i < m; ++i) rows.J[j * rows.rows + i] = column[i] / length;
-      rows.J[j * rows.rows + m + j] = kDamping;
     }
     for (const Vector& scaled : random_solutions(std::move(rows), std::min(kMovesByNoise, n))) {
       Vector move(x_.size(), 0.0);

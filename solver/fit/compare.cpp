@@ -27,7 +27,7 @@ int counted_parameters(const FitResult& fit) {
 
 // Returns the largest rss that is no more than rounding errors of y.
 double rounding_of(const Column& y, const FitOptions& options) {
-  constexpr double kLastDigits = 8 * kUnitRoundoff;
+  constexpr double kLastDigits = 3 * kUnitRoundoff;
   double squares = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double error = kLastDigits * y[i] / (options.sigma.empty() ? 1 : options.sigma[i]);
@@ -86,7 +86,7 @@ NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std
     t.note =
         "parameters are fixed, tied, at a bound or undetermined: the models as fitted need not be nested";
   } else if (is_exact(models[smaller], rounding)) {
-    t.note = fmt::format("{} leaves no residual but rounding errors", models[smaller].name);
+    t.note = fmt::format("{} leaves no residual beyond rounding", models[smaller].name);
   } else if (a.rss < b.rss * (1 - 1e-9)) {
     t.note = fmt::format("{} fits worse than {}, which it contains: it ended in another minimum",
                          models[larger].name, models[smaller].name);

@@ -89,8 +89,8 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
                    const SolveFunction& solve_rows = {});
 
 // Returns rows that call the function with dual numbers, or with finite differences if the callable only
-// takes double. `sizes` are those of all parameters, below which steps of differences do not shrink; empty
-// for those of `start`.
+// takes double. `sizes` are those of all parameters, below which steps of differences do not shrink. If they
+// are empty, these are the sizes of `start`.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
                                         std::vector<int> free, const Limits& limits = {},

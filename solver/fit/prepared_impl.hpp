@@ -128,8 +128,8 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
                        const std::vector<std::string>& unstarted = {});
 
 // Describes the parameters of a model that is only called, for its derivatives by differences: the sizes
-// below which steps do not shrink, and the bounds that steps respect. Empty: the sizes of the values, no
-// bounds.
+// below which steps do not shrink, and the bounds that steps respect. If they are empty, the sizes are those
+// of the values, and there are no bounds.
 struct DifferenceSizes {
   std::vector<double> sizes;
   Limits limits;

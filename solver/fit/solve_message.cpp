@@ -152,9 +152,9 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   if (result.noisy_column) {
     return fmt::format(
         "no further progress: derivatives by {} are rounding errors where the fit ended. It has no effect "
-        "there, "
-        "or terms of the model cancel. Nothing is certified; fix it, simplify the model, or write it so that "
-        "nothing cancels",
+        "there, or terms of the model cancel. Nothing is certified; fix it, simplify the model, or write it "
+        "so "
+        "that nothing cancels",
         names.of(*result.noisy_column));
   }
   return fmt::format(

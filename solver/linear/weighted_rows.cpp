@@ -156,11 +156,22 @@ RowAnalysis analyse_lightened(DenseRows A, double place) {
 RegularSolution solve_regular(DenseRows A) { return substituted(factor_sorted(std::move(A))); }
 
 std::vector<std::vector<double>> random_solutions(DenseRows A, std::size_t count) {
+  constexpr double kLeastPivot = 1e-9;
   SortedTriangle triangle = factor_sorted(std::move(A));
+  const std::size_t n = triangle.order.size();
+  std::vector<bool> determined(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    double& pivot = triangle.R[j * n + j];
+    determined[j] = std::fabs(pivot) > kLeastPivot;
+    if (!determined[j]) pivot = 1;
+  }
   Random random(1);
   std::vector<std::vector<double>> out;
   for (std::size_t k = 0; k < count; ++k) {
-    for (double& z : triangle.z) z = random.below(2) == 0 ? -1 : 1;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double sign = random.below(2) == 0 ? -1 : 1;
+      triangle.z[j] = determined[j] ? sign : 0;
+    }
     out.push_back(substituted(triangle).step);
   }
   return out;

@@ -37,7 +37,8 @@ struct RegularSolution {
 };
 RegularSolution solve_regular(DenseRows A);
 // Returns `count` vectors R⁻¹w, where R is the triangle of J and the entries of w are random signs. The mean
-// of their squares along any direction e is eᵀ(JᵀJ)⁻¹e. The vectors are the same in every call.
+// of their squares along any direction e is eᵀ(JᵀJ)⁻¹e. The columns of J have unit length; those that depend
+// on the others get the entry 0. The vectors are the same in every call.
 std::vector<std::vector<double>> random_solutions(DenseRows A, std::size_t count);
 
 struct RowAnalysis {

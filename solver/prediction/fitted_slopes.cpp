@@ -76,15 +76,18 @@ FittedSlopes fitted_slopes(const PreparedModel& model, const Columns& x, const F
   const auto& function = model.impl().function;
   if (model.impl().has_programs() || function->dual) return {evaluated({}), {}};
   const auto with_steps = [&](double longer) {
+    const DifferenceSizes sizes = sizes_by_fit(fit, options, longer);
     try {
-      return evaluated(sizes_by_fit(fit, options, longer));
+      return evaluated(sizes);
     } catch (const ValidationError&) {
       throw;
     } catch (const DataError&) {
       throw;
     } catch (...) {
       // The function may not be defined as far from the minimum as these steps reach.
-      return evaluated({});
+      DifferenceSizes usual;
+      usual.limits = sizes.limits;
+      return evaluated(usual);
     }
   };
   FittedSlopes out{with_steps(1), {}};

@@ -206,9 +206,9 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
     DeltaVariance variance{kNaN, DeltaState::not_finite};
     if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});
     notes.add(i, variance);
-    if (slopes.change.rows() > 0 && variance.value > 0) {
+    if (slopes.change.rows() > 0) {
       const double change = delta.variance({slopes.change.data() + i * n, n}).value;
-      notes.add_change(i, std::sqrt(change / variance.value));
+      if (change > 0) notes.add_change(i, std::sqrt(change / variance.value));
     }
     const double half = out.quantile * std::sqrt(variance.value);
     const double whole = out.quantile * std::sqrt(variance.value + scatter(i, f));

@@ -37,6 +37,7 @@ class HeldProfile {
   static constexpr ProfileTolerance kTolerance{1e-9, 1e-9, 1e-12};
   static constexpr double kFarthest = 1e6;
   static double narrow() { return 1; }
+  static bool is_limited(double) { return false; }
   ProfilePoint at(double p) {
     const std::optional<Point> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return held_at(p, start); });

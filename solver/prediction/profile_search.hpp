@@ -34,6 +34,7 @@ class HeldStarts {
     if (best && best->tau < t) inside_ = nearest_;
     return best;
   }
+  const std::vector<double>& nearest() const { return nearest_; }
 
  private:
   std::vector<double> nearest_;  // where the last fit ended
@@ -81,6 +82,9 @@ inline double beside_zero(double distance, double inside, double estimate, doubl
 //   ProfilePoint at(double place)  what fits find there: the profiled quantity and τ
 //   double narrow()                holds the quantity closer to its place; returns the factor by which the
 //                                  distance between both becomes shorter, or 1 if nothing changes
+//   bool is_limited(double way)    true if small changes of the parameters of the last fit move the quantity
+//   no
+//                                  further in this direction
 //   kTolerance, kFarthest          the tolerance, and the largest distance, in units of t standard errors
 template <class Profile>
 class EndSearch {
@@ -117,6 +121,7 @@ class EndSearch {
   static constexpr double kShortStep = 0.25, kShortGrowth = 2.1;
   // A leap of τ, as a part of t, and of the quantity, as a part of its distance from the estimate.
   static constexpr double kLeap = 1e-3;
+  static constexpr double kStill = 0.01;  // change of a quantity at rest, as a part of the step of its place
 
   ProfilePoint point_at(double distance) {
     const double place = distance == room_ ? bound_ : estimate_ + direction_ * distance;
@@ -162,6 +167,8 @@ class EndSearch {
       }
       if (outside_.tau >= t_) return std::nullopt;
       if (distance == room_) return ProfileEnd{bound_, IntervalEnd::at_bound};
+      const bool rests = std::fabs(outside_.value - inside_.value) <= kStill * (distance - inside_.at);
+      if (rests && profile_.is_limited(direction_)) return ProfileEnd{outside_.value, IntervalEnd::at_bound};
       if (distance >= farthest()) {
         const bool follows = std::fabs(outside_.value - estimate_) > 0.5 * distance;
         return follows ? ProfileEnd{direction_ * kInfinity, IntervalEnd::unbounded}

@@ -1,6 +1,8 @@
 // Implements intervals by profile likelihood for functions of the parameters.
 #include "prediction/pulled_profile.hpp"
 
+#include <nlsq/evaluate.hpp>
+
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/profile_search.hpp"
@@ -45,6 +47,21 @@ class PulledProfile {
     set_width(std::max(0.1 * width_, kLeastWidth / kWidth * first_width_));
     return width_ * width_ / (before * before);
   }
+  bool is_limited(double way) const {
+    constexpr double kPart = 1e-3, kMoved = 1e-6;  // of the standard errors of a parameter, and of h
+    std::vector<double> p = starts_.nearest();
+    const double here = value(p), error = first_width_ * std::sqrt(scatter_) / kWidth;
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      const double number = p[j], step = kPart * fit_.standard_errors[j];
+      if (!(step > 0) || is_tied(fit_, j)) continue;
+      for (const double sign : {1.0, -1.0}) {
+        p[j] = number + sign * step;
+        if (way * (value(p) - here) > kMoved * error) return false;
+      }
+      p[j] = number;
+    }
+    return true;
+  }
   void start_again() {
     starts_ = HeldStarts(fit_.parameters);
     set_width(first_width_);
@@ -70,13 +87,19 @@ class PulledProfile {
     const FitResult pulled =
         curve_fit(model_, Columns(columns_), data_.y, refit_start(fit_, start), options_);
     if (!pulled.success()) return std::nullopt;
-    const double h = value(pulled.parameters), pull = (h - target) / width_;
-    const double least = 2 * fit_.summary.final_cost;
-    const double rise = 2 * pulled.summary.final_cost - pull * pull - least;
-    const double rounding = 1e-15 * pull * pull;
-    if (rise < -kLowerCost * least - rounding) better_found = true;
-    return Pulled{pulled.parameters, h, std::sqrt(std::max(0.0, rise) / scatter_)};
+    const std::vector<double> values =
+        evaluate(model_, Columns(columns_), pulled.parameters, PrecisionPolicy::all_f64()).values;
+    // The cost contains the row that pulls. Far from its target that row would hide all others.
+    double squares = 0;
+    for (std::size_t i = 0; i + 1 < values.size(); ++i) {
+      const double residual = (values[i] - data_.y[i]) / data_.sigma[i];
+      squares += residual * residual;
+    }
+    const double least = 2 * fit_.summary.final_cost, rise = squares - least;
+    if (rise < -kLowerCost * least) better_found = true;
+    return Pulled{pulled.parameters, values.back(), std::sqrt(std::max(0.0, rise) / scatter_)};
   }
+
   double value(const std::vector<double>& p) const;
 
   const PreparedModel& model_;

@@ -85,8 +85,9 @@ struct ModelComparison {
 // a robust loss, which is no likelihood, or if fits differ in their rows or their loss, or in whether x has
 // errors.
 NLSQ_API ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma = false);
-// Does the same with the data and the options of the fits. Residuals that are no larger than the last digits
-// of y count as none: such a model is exact, and criteria and tests would only compare rounding errors.
+// Does the same with the values that were fitted and the options of the fits. Residuals that are no larger
+// than the last digits of y count as none: such a model is exact, and criteria and tests would only compare
+// rounding errors.
 NLSQ_API ModelComparison rank_models(std::vector<ModelFit> fits, const Column& y, const FitOptions& options);
 
 // Fits each model (a built-in name, a sum of models, or a formula) and ranks them. A model that cannot be

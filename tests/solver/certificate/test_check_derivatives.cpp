@@ -186,6 +186,28 @@ TEST_CASE("a manifold whose derivative is another's") {
   CHECK(check_derivatives(problem).passed());
 }
 
+// Rounding errors of a residual near 1 contradicted a derivative of 0, and the check failed.
+TEST_CASE(
+    "a derivative of 0 beside rounding errors is unclear, and beside large residuals a wrong one is wrong") {
+  const auto cosine = [](const Vector& p) { return Vector{std::cos(p[0]) + 0.1 * std::sin(1e3 * p[1]) / 7}; };
+  const auto given = [](double slope) {
+    return [slope](std::span<const double> p, std::span<double> J) {
+      J[0] = slope, J[1] = 100 * std::cos(1e3 * p[1]) / 7;
+    };
+  };
+  CHECK(check_derivatives(cosine, given(-4e-16), Vector{0, 0.4}).wrong.empty());
+  CHECK(check_derivatives(cosine, given(0), Vector{3.141592653589793, 0.4}).wrong.empty());
+  CHECK(check_derivatives(cosine, given(0.1), Vector{0, 0.4}).wrong.size() == 1);
+  const auto beside = [](const Vector& p) { return Vector{1e6, 0.01 * p[0] * p[0]}; };
+  const auto of_square = [](double factor) {
+    return
+        [factor](std::span<const double> p, std::span<double> J) { J[0] = 0, J[1] = factor * 0.02 * p[0]; };
+  };
+  CHECK(check_derivatives(beside, of_square(1), Vector{1e-3}).wrong.empty());
+  CHECK(check_derivatives(beside, of_square(0), Vector{1e-3}).wrong.size() == 1);
+  CHECK(check_derivatives(beside, of_square(1.01), Vector{1e-3}).wrong.size() == 1);
+}
+
 TEST_CASE("bad input is refused") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(contains(message_of([&] { check_derivatives(decay, decay_jacobian, {1, nan, 1}); }), "x[1]"));

@@ -200,6 +200,19 @@ TEST_CASE("by profile, a monotonic function of the only parameter has the ends o
   for (const DerivedQuantity& each : q) CHECK(each.note.empty());
 }
 
+TEST_CASE("by profile, a quantity that has a limit ends there") {
+  std::vector<double> x, y;
+  for (int i = 1; i <= 12; ++i) x.push_back(i), y.push_back(1.42 * i + 2.5 * std::sin(7.0 * i));
+  const FitResult fit = curve_fit("a*x", x, y);
+  const double a = fit.parameters[0];
+  CHECK(std::fabs(a - 1.5) < fit.standard_errors[0]);
+  const auto q = derive_by_profile("a*x", x, y, fit, {"s = sin(a)", "d = abs(a-1.5)", "e = exp(-(a-1.5)^2)"});
+  CHECK(q[0].ci_high == doctest::Approx(1));
+  CHECK(std::fabs(q[1].ci_low) < 1e-6);
+  CHECK(q[2].ci_high == doctest::Approx(1));
+  for (const DerivedQuantity& each : q) CHECK(contains(each.note, "the model cannot go further"));
+}
+
 TEST_CASE("by profile, an end that no fit reaches is undefined, not far outside") {
   const std::vector<double> x = {1, 2, 3, 4, 5, 6}, y = {1.0, -0.5, 2.2, 1.9, 0.1, 0.6};
   const FitResult fit = curve_fit("b+0*x", x, y);
