@@ -15,8 +15,8 @@ DenseRows rows_of(bool dependent) {
   const double half = 0.5, root = std::sqrt(0.5);
   DenseRows out{4, 3, {}, std::vector<double>(4, 0.0)};
   out.J = {half, half, half, half, root, -root, 0, 0};
-  const std::vector<double> third = dependent ? std::vector<double>{root, -root, 0, 0}
-                                              : std::vector<double>{0, 0, root, -root};
+  const std::vector<double> third =
+      dependent ? std::vector<double>{root, -root, 0, 0} : std::vector<double>{0, 0, root, -root};
   out.J.insert(out.J.end(), third.begin(), third.end());
   return out;
 }
@@ -38,7 +38,8 @@ TEST_CASE("random solutions have the covariance (JᵀJ)⁻¹") {
   double products[3][3] = {};
   for (const std::vector<double>& v : found)
     for (int i = 0; i < 3; ++i)
-      for (int j = 0; j < 3; ++j) products[i][j] += v[static_cast<std::size_t>(i)] * v[static_cast<std::size_t>(j)] / 4000;
+      for (int j = 0; j < 3; ++j)
+        products[i][j] += v[static_cast<std::size_t>(i)] * v[static_cast<std::size_t>(j)] / 4000;
   // The columns are orthogonal, so this is the identity.
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) CHECK(std::fabs(products[i][j] - (i == j ? 1 : 0)) < 0.1);
