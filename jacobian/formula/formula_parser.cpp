@@ -1,6 +1,8 @@
 // Parses formulas by Dijkstra's shunting-yard algorithm.
 #include "formula/formula_parser.hpp"
 
+#include "formula/formula_functions.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>

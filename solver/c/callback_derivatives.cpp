@@ -1,4 +1,5 @@
 // Computes the derivatives of a callback at one point, by differences.
+#include "c/caller_model.hpp"
 #include "c/errors.hpp"
 #include "certificate/certificate.hpp"
 #include "certificate/difference_errors.hpp"

@@ -7,6 +7,8 @@
 
 #include "models/recognise.hpp"
 
+#include "policy_text.hpp"
+
 #include <algorithm>
 #include <string_view>
 

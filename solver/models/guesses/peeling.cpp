@@ -1,6 +1,8 @@
 // Implements the steps of peeling.
 #include "models/guesses/peeling.hpp"
 
+#include "models/guesses/separable.hpp"
+
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/error.hpp>
 
