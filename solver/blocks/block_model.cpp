@@ -134,7 +134,7 @@ double BlockModel::cost_of(std::span<const double> r) const {
         sum += squares;
         continue;
       }
-      // A loss may have a finite value for residuals that are not, such as Tukey's.
+      // Some losses, such as Tukey's, have a finite value even for residuals that are NaN or infinite.
       if (!std::isfinite(squares) && !all_finite(r.subspan(begin, rows[slot]))) return kNaN;
       sum += structure_.losses[slot](squares).rho;
     }

@@ -60,8 +60,8 @@ RowWeights weigh_rows(const BlockPoint& at) {
 // Exchanges the records of the model with others, which the solver gathers. Its end restores both.
 class ExchangedRecords {
  public:
-  // `change(row, record)` changes the numbers of one row; `record` points at its copy. Records that are not
-  // in memory as a whole stay as they are.
+  // Copies the records, and calls change(row, record) for each row, where `record` points at the copy of that
+  // row. Does nothing if the records are not all in memory at once.
   ExchangedRecords(const BlockPoint& at, const auto& change) : at_(at) {
     RecordReader<double>& J = at.model.records<double>();
     if (J.whole() == nullptr) return;

@@ -57,7 +57,8 @@ class Session {
   CeresProblem problem_;
   BlockSolveFacts facts_;
   ceres::CallbackReturnType answer_ = ceres::SOLVER_CONTINUE;
-  bool callbacks_ran_ = false;  // since the last evaluation; they may have changed what functions read
+  // True if callbacks ran since the last evaluation. They may have changed the data that functions read.
+  bool callbacks_ran_ = false;
   ceres::Solver::Summary theirs_;
   Summary ours_;
 };

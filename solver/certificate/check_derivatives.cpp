@@ -36,9 +36,9 @@ struct Line {
   double p = 0, typical = 1, lower = -kInfinity, upper = kInfinity;
 };
 
-// Returns true if a derivative and its difference are both no more than what rounding errors of the value may
-// make of a derivative that is 0. Differences with several steps may agree by chance, and their own error is
-// then too small.
+// Returns true if both a derivative and its difference are so small that they may be 0: rounding errors of
+// the value explain them. Differences with several steps may agree by chance, and their own error is then too
+// small.
 bool are_rounding(const Line& line, double value, double given, double difference) {
   constexpr double kRoundings = 64, kStep = 1e-2;  // relative to the parameter's size
   const double rounding = kRoundings * std::numeric_limits<double>::epsilon() * std::fabs(value) /

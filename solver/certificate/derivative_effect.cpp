@@ -24,7 +24,8 @@ constexpr double kAboutAsLarge = 0.5;
 constexpr double kConsistentEffects = 0.2;
 // A row has a kink if its slopes to both sides differ by more than this part of their sum.
 constexpr double kJump = 0.1;
-// A move depends on the others if no more than this part of its image is left beside theirs.
+// A move counts as dependent on the others if at most this part of its image is left after the images of the
+// others are subtracted.
 constexpr double kDependent = 1e-3;
 
 double length_of(const std::vector<double>& v) { return small_dense::norm(v.data(), v.size()); }

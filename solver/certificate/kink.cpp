@@ -30,8 +30,8 @@ constexpr double kMostLeft = 0.5;
 // On one side of a kink, the gradient changes as JᵀJ predicts, and the cost as the gradient predicts. The
 // errors of these predictions are at most this share of the jump.
 constexpr double kSame = 0.1;
-// The largest jump of the gradient, in units of ‖r‖. If J jumps to C, the gradient jumps by (C - J)ᵀr. So a
-// larger jump means that C - J is larger than J: not a kink, but a valley that is curved over this length.
+// The largest jump of the gradient, in units of ‖r‖. If J jumps to C, the gradient jumps by (C - J)ᵀr. After
+// a larger jump, C has little in common with J: x does not lie at a kink, but in a curved valley.
 constexpr double kMostJump = 4;
 // Rounding errors of J may change the gradient by this part of a standard error.
 constexpr double kMostNoise = 5e-3;
@@ -127,8 +127,8 @@ class Surroundings {
     noisy = static_cast<std::size_t>(std::ranges::max_element(change) - change.begin());
   }
 
-  // Returns the linearization where numbers differ from x by about this part of themselves, each by another
-  // one, as far as the limits allow it.
+  // Returns the linearization at a point whose numbers differ from those of x by about this part of their
+  // size, as far as the limits allow it. No two numbers change by the same part.
   Linearization at_other_digits(double part) {
     Random random(1);
     Vector there = x_;

@@ -148,8 +148,9 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
 }
 
 // Returns the message of an end at which too many rows lie beyond the scale of the loss, or an empty text.
-// There are too many if the rest are no more than the parameters. There are also too many if a parameter is
-// undetermined only because its rows lie beyond, where the slope of the loss is 0.
+// There are too many if those within the scale are no more than the parameters. There are also too many if a
+// parameter is undetermined only because all rows that depend on it are beyond the scale, where the slope of
+// the loss is 0.
 std::string message_of_beyond(const Curve& curve, const MinimizerResult& minimum,
                               const RowStatistics& of_rows) {
   const Certificate& c = minimum.summary.certificate;

@@ -89,8 +89,8 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
                    const SolveFunction& solve_rows = {});
 
 // Returns rows that call the function with dual numbers, or with finite differences if the callable only
-// takes double. `sizes` are those of all parameters, below which steps of differences do not shrink. If they
-// are empty, these are the sizes of `start`.
+// takes double. `sizes` has a size for each parameter, and steps of differences are not shorter than those
+// for this size. If it is empty, the sizes are those of the values in `start`.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
                                         std::vector<int> free, const Limits& limits = {},

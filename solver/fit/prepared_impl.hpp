@@ -127,8 +127,8 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
                        const NamedValues& p0, const FitOptions& options,
                        const std::vector<std::string>& unstarted = {});
 
-// Describes the parameters of a model that is only called, for its derivatives by differences: the sizes
-// below which steps do not shrink, and the bounds that steps respect. If they are empty, the sizes are those
+// Holds what derivatives by differences need to know of the parameters of a model that is only called. Steps
+// are not shorter than those for `sizes`, and they respect the limits. If both are empty, the sizes are those
 // of the values, and there are no bounds.
 struct DifferenceSizes {
   std::vector<double> sizes;

@@ -16,15 +16,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The step, in units of how far the parameter alone moves the curve by one standard error. A band describes
-// the curve over one such unit, so the curve is straight over a small part of it. Shorter steps would make
-// rounding errors of the values larger beside the band.
+// The length of a step, in units of the change that moves the curve by one standard error. A band describes
+// the curve over one such unit, and the curve is nearly straight over a small part of it. Shorter steps would
+// make rounding errors of the values larger beside the band.
 constexpr double kStep = 1.0 / 512;
 constexpr double kLonger = 8;  // the longer steps, in units of these
 
-// Returns how far each parameter moves, while the others keep their values, before the curve has moved by one
-// standard error: 1 / sqrt((C⁻¹)_jj), where C is the covariance. Returns 0 for parameters that were not
-// fitted, and for all if C has no inverse in double.
+// Returns for each parameter the change that moves the curve by one standard error if no other parameter
+// changes: 1 / sqrt((C⁻¹)_jj), where C is the covariance. Returns 0 for parameters that were not fitted, and
+// for all parameters if C has no inverse in double.
 std::vector<double> moves_alone(const FitResult& fit) {
   std::vector<double> moves(fit.parameters.size(), 0.0);
   std::vector<std::size_t> known;

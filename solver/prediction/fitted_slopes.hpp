@@ -8,7 +8,7 @@ namespace nlsq::inline v0 {
 struct FittedSlopes {
   Evaluation at;  // values and derivatives by all parameters, in f64
   // For a model that is only called: how much the derivatives change if their steps are eight times as long.
-  // Both rounding errors and curvature show here. Empty for exact derivatives.
+  // Both rounding errors and curvature show here. It is empty for exact derivatives.
   Matrix change;
 };
 

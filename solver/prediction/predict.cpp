@@ -91,8 +91,8 @@ class Notes {
     if (variance.state != DeltaState::known) count(states_[static_cast<std::size_t>(variance.state)], row);
     if (variance.held) count(held_, row);
   }
-  // `changed` is how much other steps of the differences change the standard error in this row, relative to
-  // it.
+  // Counts a row whose standard error changes visibly if the differences take longer steps. `changed` is the
+  // change, relative to the standard error.
   void add_change(std::size_t row, double changed) {
     if (!(changed > kVisible)) return;
     count(rough_, row);
@@ -166,6 +166,7 @@ class Variances {
     if (std::isfinite(value)) out = {value, DeltaState::known, out.held};
     return out;
   }
+  const DeltaMethod& delta() const { return delta_; }
 
  private:
   const PreparedModel& model_;
@@ -197,7 +198,6 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
                        &out.prediction_high})
     column->assign(rows, kNaN);
   Variances variances(model, fit, options, prediction.data);
-  const DeltaMethod delta(fit);
   const Scatter scatter(fit, options, prediction.sigma);
   Notes notes;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -207,7 +207,7 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
     if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});
     notes.add(i, variance);
     if (slopes.change.rows() > 0) {
-      const double change = delta.variance({slopes.change.data() + i * n, n}).value;
+      const double change = variances.delta().variance({slopes.change.data() + i * n, n}).value;
       if (change > 0) notes.add_change(i, std::sqrt(change / variance.value));
     }
     const double half = out.quantile * std::sqrt(variance.value);

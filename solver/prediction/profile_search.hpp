@@ -45,9 +45,9 @@ class HeldStarts {
 // ones are rounding or the tolerance of the fits.
 inline constexpr double kLowerCost = 1e-7;
 
-// This is a point of a profile: the distance from the estimate to which the search moves the profiled
-// quantity, the quantity, and τ, the square root of the rise of 2 * cost over the scale. τ is NaN if no fit
-// converged.
+// Describes a point of a profile. `at` is the distance from the estimate to the place where the quantity is
+// held, `value` is the quantity at the minimum found there, and `tau` is τ, the square root of the rise of 2
+// * cost over the scale. τ is NaN if no fit converged.
 struct ProfilePoint {
   double at = 0, value = 0, tau = 0;
 };
@@ -57,9 +57,10 @@ struct ProfileEnd {
   IntervalEnd how = IntervalEnd::failed;
 };
 
-// When the search between two points ends: if τ/t is within `close` of 1; if the weight of the outer point,
-// which the rule halves while that point does not move, has fallen to `least` times t; or if the points are
-// nearer to each other than the part `nearest` of their distance from the estimate.
+// Says when the search between two points ends. It ends if τ/t is within `close` of 1. It ends if the weight
+// of the outer point, which the rule halves while that point does not move, has fallen to `least` times t.
+// And it ends if the points are nearer to each other than the part `nearest` of their distance from the
+// estimate.
 struct ProfileTolerance {
   double close, least, nearest;
 };
@@ -82,9 +83,9 @@ inline double beside_zero(double distance, double inside, double estimate, doubl
 //   ProfilePoint at(double place)  what fits find there: the profiled quantity and τ
 //   double narrow()                holds the quantity closer to its place; returns the factor by which the
 //                                  distance between both becomes shorter, or 1 if nothing changes
-//   bool is_limited(double way)    true if small changes of the parameters of the last fit move the quantity
-//   no
-//                                  further in this direction
+//   bool is_limited(double way)    returns true if small changes of the parameters of the last fit do not
+//   move
+//                                  the quantity further in this direction
 //   kTolerance, kFarthest          the tolerance, and the largest distance, in units of t standard errors
 template <class Profile>
 class EndSearch {
@@ -96,10 +97,10 @@ class EndSearch {
     inside_.value = estimate;
   }
 
-  // Steps outward, then searches between the last two points. τ may leap at the place where this ends: the
-  // quantity jumps over values, or the fit of the outer point ended in another minimum than those inside. So
-  // the quantity is held closer to its place, if that is possible. Otherwise that place is fitted again from
-  // the point inside. If its τ is below t now, the search goes on outward.
+  // Steps outward, then searches between the last two points. τ may leap at the place where this ends, for
+  // one of two reasons: the quantity jumps over some values, or the fit of the outer point ended in another
+  // minimum than those inside. First the quantity is held closer to its place, if that is possible. Then the
+  // outer point is fitted again from the point inside. If its τ is below t now, the search goes on outward.
   ProfileEnd find() {
     double reach = kShortStep * step_;
     for (;;) {

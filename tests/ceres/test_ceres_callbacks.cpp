@@ -73,6 +73,18 @@ struct Shared final : ceres::EvaluationCallback {
   }
 };
 
+// Rosenbrock's function, with a term that the callback has prepared.
+struct Prepared final : ceres::SizedCostFunction<2, 2> {
+  const Shared* shared;
+  explicit Prepared(const Shared* s) : shared(s) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    r[0] = 10 * (x[0][1] - shared->squared);
+    r[1] = 1 - x[0][0];
+    if (J != nullptr && J[0] != nullptr) J[0][0] = -20 * x[0][0], J[0][1] = 10, J[0][2] = -1, J[0][3] = 0;
+    return true;
+  }
+};
+
 // This is a functor that would be recorded, but whose values also depend on the callback.
 struct Functor {
   const Shared* shared;
@@ -184,16 +196,6 @@ TEST_CASE("minimizer_progress_to_stdout prints a line an iteration, and nothing 
 }
 
 TEST_CASE("An evaluation callback prepares each new point before functions are called there") {
-  struct Cost final : ceres::SizedCostFunction<2, 2> {
-    const Shared* shared;
-    explicit Cost(const Shared* s) : shared(s) {}
-    bool Evaluate(double const* const* x, double* r, double** J) const override {
-      r[0] = 10 * (x[0][1] - shared->squared);
-      r[1] = 1 - x[0][0];
-      if (J != nullptr && J[0] != nullptr) J[0][0] = -20 * x[0][0], J[0][1] = 10, J[0][2] = -1, J[0][3] = 0;
-      return true;
-    }
-  };
   for (const bool recorded : {false, true}) {
     double x[2] = {-1.2, 1};
     Shared shared;
@@ -202,7 +204,7 @@ TEST_CASE("An evaluation callback prepares each new point before functions are c
     choice.evaluation_callback = &shared;
     ceres::Problem problem(choice);
     if (recorded) problem.AddResidualBlock(cost<true, Functor, 2, 2>({&shared}), nullptr, x);
-    else problem.AddResidualBlock(new Cost(&shared), nullptr, x);
+    else problem.AddResidualBlock(new Prepared(&shared), nullptr, x);
     ceres::Solver::Summary summary;
     nlsq::Solve(tight(), &problem, &summary);
     CHECK(shared.prepared > 0);
@@ -222,16 +224,6 @@ TEST_CASE("An evaluation callback prepares each new point before functions are c
 
 // Once every such solve ended with "the residual functions do not repeat".
 TEST_CASE("An iteration callback may evaluate the problem that an evaluation callback prepares") {
-  struct Cached final : ceres::SizedCostFunction<2, 2> {
-    const Shared* shared;
-    explicit Cached(const Shared* s) : shared(s) {}
-    bool Evaluate(double const* const* x, double* r, double** J) const override {
-      r[0] = 10 * (x[0][1] - shared->squared);
-      r[1] = 1 - x[0][0];
-      if (J != nullptr && J[0] != nullptr) J[0][0] = -20 * x[0][0], J[0][1] = 10, J[0][2] = -1, J[0][3] = 0;
-      return true;
-    }
-  };
   struct Evaluates final : ceres::IterationCallback {
     ceres::Problem* problem = nullptr;
     ceres::CallbackReturnType operator()(const ceres::IterationSummary&) override {
@@ -246,7 +238,7 @@ TEST_CASE("An iteration callback may evaluate the problem that an evaluation cal
   ceres::Problem::Options choice;
   choice.evaluation_callback = &shared;
   ceres::Problem problem(choice);
-  problem.AddResidualBlock(new Cached(&shared), nullptr, x);
+  problem.AddResidualBlock(new Prepared(&shared), nullptr, x);
   Evaluates evaluates;
   evaluates.problem = &problem;
   ceres::Solver::Options options = tight();
