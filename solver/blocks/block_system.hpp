@@ -84,6 +84,7 @@ class BlockSystem final : public System {
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   bool certificate_was_cut_short() const override { return cut_short_; }
   bool certificate_found_lower() const override { return found_lower_; }
+  bool certificate_promises_zero() const override { return promises_zero_; }
   // Returns true if the certificate of the last point rests on rounding errors of terms that cancel.
   bool hides_minimum(const Certificate& certificate);
 
@@ -166,6 +167,7 @@ class BlockSystem final : public System {
   double measured_rounding();
   double blur(const Certificate& c, double rounding) const;
   double rounding_beside(double last_digits);
+  bool residuals_still_vanish(const BlockJudgement& judgement);
   bool withstands_doubts(BlockJudgement& judgement, Certified& out);
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
   bool release_from_bounds(const std::vector<double>& step);
@@ -230,7 +232,8 @@ class BlockSystem final : public System {
   double step_lambda_ = -1;        // with this damping; -1: none
   std::shared_ptr<const BlockTerms> terms_;  // of at_; null if not measured since J was evaluated last
   double start_residual_ = 0;                // ‖r‖ at the start
-  double predicted_ = 0;                     // decrease of the cost by the last step that the loop asked for,
+  double vanishing_cost_ = std::numeric_limits<double>::infinity();  // see residuals_still_vanish()
+  double predicted_ = 0;  // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
   std::optional<bool> heavy_;  // whether solve_by_rows() computes the steps; none: not known yet
   double short_of_tau_ = kShortOfTau;
@@ -239,7 +242,7 @@ class BlockSystem final : public System {
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
   RankBound rank_bound_;
   Recheck start_recheck_;
-  bool start_reported_ = false, cut_short_ = false, found_lower_ = false;
+  bool start_reported_ = false, cut_short_ = false, found_lower_ = false, promises_zero_ = false;
   std::string doubt_;
   std::optional<double> wrong_loss_at_;
   std::optional<WrongManifold> wrong_manifold_;

@@ -214,6 +214,8 @@ bool ends_without_certificate(Loop& loop) {
     const std::string met = std::exchange(loop.ending.stopped_by, {});
     if (system.certificate_found_lower() && take_certified_step(loop)) return false;
     loop.ending.stopped_by = met;
+    // With exact data one more step may be enough for a certificate. The tolerance holds at its end, too.
+    if (system.certificate_promises_zero() && take_certified_step(loop)) return false;
     loop.summary.termination = Termination::tolerance;
     return true;
   }

@@ -199,6 +199,9 @@ class System {
   // Returns true if the last certificate found a lower cost although x had passed its first-order tests, as
   // on a saddle. The certificate's step leads there.
   virtual bool certificate_found_lower() const { return false; }
+  // Returns true if the last certificate's step promises to remove most of residuals that have nearly
+  // vanished.
+  virtual bool certificate_promises_zero() const { return false; }
   // The distances from x to its bounds; empty without bounds.
   virtual Box room(std::span<const double> /*x*/) { return Box(); }
   // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes

@@ -119,6 +119,7 @@ constexpr Explained kExplained[] = {
     {"outliers", "soft_l1 size 1000", Way::solve_tight,
      "gradient_tolerance of the user's holds on a plateau"},
     {"no residuals", "pole from (-3, 50)", Way::solve_default, "50 iterations are too few by f32's path"},
+    {"own derivatives", "(1, 2) sigma 0", Way::solve_default, "50 iterations are too few by f32's path"},
     {"published", "Brown and Dennis x10", Way::solve_default, "50 iterations are too few by f32's path"},
     {"outliers", "arctan", Way::problem, "another minimum of a loss that bends back"},
 };

@@ -260,6 +260,19 @@ bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   return false;
 }
 
+// Returns true if the residuals are tiny beside their terms, and the step promises to remove most of them, as
+// with exact data. Second derivatives would say no more, and take longer than the step. The cost must also be
+// far below that of the last point where this was true, because wrong derivatives promise too much.
+bool BlockSystem::residuals_still_vanish(const BlockJudgement& judgement) {
+  constexpr double kMost = 0.5, kFarBelow = 0.1;  // of the cost
+  const double cost = at_.model.cost;
+  if (!judgement.distance.known || !(std::sqrt(2 * cost) <= kVanishing * judgement.terms->magnitude) ||
+      !(judgement.promised() > kMost * cost) || !(cost <= kFarBelow * vanishing_cost_))
+    return false;
+  vanishing_cost_ = cost;
+  return true;
+}
+
 void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {
   const BlockTests tests{asked, start_, short_of_tau_};
   out.covariance.assign(0, 0);
@@ -279,6 +292,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. All
   // second derivatives would take longer than the solve, so only the search for saddles is made.
   const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
+  promises_zero_ = !c.passed && !tests.unfinished && residuals_still_vanish(judgement);
   if (c.passed) {
     c.passed = withstands_doubts(judgement, out);
   } else if (judgement.distance.known && judgement.distance.rank == 0) {
@@ -286,7 +300,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   } else if (judgement.doubt.empty() && near_enough) {
     found_lower_ = is_beside_saddle(judgement, out);
     if (found_lower_) judgement.doubt = kLowerBeside;
-  } else if (judgement.doubt.empty() && has_second_order()) {
+  } else if (judgement.doubt.empty() && has_second_order() && !promises_zero_) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
     if (!c.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
