@@ -1,6 +1,7 @@
 // Implements BlockModel: evaluates residuals, cost and J of a block problem, with losses and manifolds.
 #include "blocks/block_model.hpp"
 
+#include "blocks/record_rows.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
@@ -250,20 +251,19 @@ void BlockModel::add_times(std::size_t slot, const T* record, std::span<const do
     const double* delta = step.data() + s.tangent_offset(p);
     const T* row = record + static_cast<std::size_t>(column);
     const std::size_t rows = s.rows[slot], stride = s.stride()[slot];
+    const int tangent = problem_.parameters[p].tangent();
     for (std::size_t i = 0; i < rows; ++i, row += stride) {
-      for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
-        out[i] += static_cast<double>(row[c]) * delta[c];
+      double sum = out[i];
+      for (int c = 0; c < tangent; ++c) sum += static_cast<double>(row[c]) * delta[c];
+      out[i] = sum;
     }
   }
 }
 
 std::vector<double> BlockModel::times(std::span<const double> step) {
-  const BlockStructure& s = structure_;
-  std::vector<double> out(s.residuals, 0.0);
-  records<double>().sweep([&](std::size_t first, std::size_t last, const RecordView<double>& J) {
-    for (std::size_t slot = s.slot_first[first]; slot < s.slot_first[last]; ++slot)
-      add_times(slot, J.at(s.record()[slot]), step, out.data() + s.list.row[slot]);
-  });
+  std::vector<double> out(structure_.residuals, 0.0);
+  for_each_record_row(structure_, records<double>(),
+                      [&](const JacobianRow& row) { out[row.number] = row.times(step.data()); });
   return out;
 }
 

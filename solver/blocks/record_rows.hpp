@@ -48,25 +48,30 @@ struct JacobianRow {
   }
 };
 
-// Calls visit(JacobianRow) for each row, in the order of the slots.
+// Calls visit(JacobianRow) for each row of a point, in the order of the slots. If the point has columns, they
+// are the first part of each row, and the others belong to cameras. `parts` is memory for the parts.
+void for_each_row_of_point(const BlockStructure& s, const RecordView<double>& records, std::size_t point,
+                           std::vector<RecordColumns>& parts, const auto& visit) {
+  for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
+    parts.clear();
+    if (s.point_size[point] > 0) parts.push_back({0, s.point_offset[point], s.point_size[point]});
+    for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
+      const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
+      parts.push_back({s.cell_column[c], s.point_numbers + s.camera_offset[camera], s.block_size[camera]});
+    }
+    const double* row = records.at(s.record()[slot]);
+    const std::size_t rows = s.rows[slot], stride = s.stride()[slot], residual_at = s.point_size[point];
+    for (std::size_t i = 0; i < rows; ++i, row += stride)
+      visit(JacobianRow{row, parts, residual_at, s.list.row[slot] + i});
+  }
+}
+
+// Does the same for the rows of all points.
 void for_each_record_row(const BlockStructure& s, RecordReader<double>& J, const auto& visit) {
   std::vector<RecordColumns> parts;
   J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
-    for (std::size_t point = first; point < last; ++point) {
-      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-        parts.clear();
-        if (s.point_size[point] > 0) parts.push_back({0, s.point_offset[point], s.point_size[point]});
-        for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
-          const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
-          parts.push_back(
-              {s.cell_column[c], s.point_numbers + s.camera_offset[camera], s.block_size[camera]});
-        }
-        const double* row = records.at(s.record()[slot]);
-        const std::size_t rows = s.rows[slot], stride = s.stride()[slot], residual_at = s.point_size[point];
-        for (std::size_t i = 0; i < rows; ++i, row += stride)
-          visit(JacobianRow{row, parts, residual_at, s.list.row[slot] + i});
-      }
-    }
+    for (std::size_t point = first; point < last; ++point)
+      for_each_row_of_point(s, records, point, parts, visit);
   });
 }
 

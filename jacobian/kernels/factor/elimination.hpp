@@ -121,6 +121,7 @@ bool form_G(const EliminationData<R>& d, const PointView& view, std::size_t p, c
   }
   if (basis.needs_rows() && !basis.end()) return false;
   basis.root_of_inverse(root + d.point_matrix[p]);
+  if (view.entries == 0) return true;
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), G + k);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const SlotView of(d, s);
@@ -259,6 +260,7 @@ template <class T, class R>
 NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, const SlotView& slot,
                                const R* row, const T* s) {
   using S = Simd<T>;
+  if (slot.first == slot.last) return 0;
   auto sum = S::zero();
   for (std::size_t c = slot.first; c < slot.last; ++c) {
     const std::size_t block = view.blocks[d.cell_entry[c]];
@@ -278,7 +280,9 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
   double t[most_rows<E>];
   const double* gp = g + d.point_offset[p];
   for (int k = 0; k < e; ++k) t[k] = gp[k];
-  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+  // Without cameras, no row connects the point with anything else.
+  const std::size_t end = view.entries > 0 ? d.slot_first[p + 1] : d.slot_first[p];
+  for (std::size_t slot = d.slot_first[p]; slot < end; ++slot) {
     const R* row = record_of(d, slot);
     const SlotView of(d, slot);
     for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) {
@@ -313,6 +317,7 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* root, 
       for (int k = 0; k < e; ++k) g[k] += static_cast<double>(row[k]) * to[i];
     }
   }
+  if (view.entries == 0) return;
   for (int k = 0; k < e; ++k) t[k] = g[k];
   apply_root<E>(root + d.point_matrix[p], t, e);
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
@@ -337,8 +342,15 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* root, 
 template <class R, class T>
 void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, double* V, double* g,
             T* squares, T* gradient) {
-  for (std::size_t p = first; p < last; ++p)
-    for_size(d.point_size[p], [&]<int E>() { gather_point<R, T, E>(d, p, V, g, squares, gradient); });
+  const auto gather_one = [&]<int E>(std::size_t p) { gather_point<R, T, E>(d, p, V, g, squares, gradient); };
+  for (std::size_t p = first; p < last; ++p) {
+    switch (d.point_size[p]) {
+      case 5: gather_one.template operator()<5>(p); break;
+      case 7: gather_one.template operator()<7>(p); break;
+      case 8: gather_one.template operator()<8>(p); break;
+      default: for_size(d.point_size[p], [&]<int E>() { gather_one.template operator()<E>(p); });
+    }
+  }
 }
 
 template <class R, class T>

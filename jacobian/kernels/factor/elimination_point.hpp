@@ -236,23 +236,62 @@ NLSQ_INLINE PairBlocks pairs_of(const EliminationData<R>& d, const PointView& vi
   return {d.pair_block + d.pair_first[point] + (a * view.entries - a * (a + 1) / 2 + a), nullptr};
 }
 
+// Computes V = EᵀE and g = Eᵀr of a point. Vector v of products[k] sums the products of column k with the
+// columns from v · lanes on. With fewer columns than kLeastByVectors, single numbers are as fast.
+constexpr int kLeastByVectors = 4;
+template <class R, int E>
+void sum_by_vectors(const EliminationData<R>& d, std::size_t p, double* V, double* g) {
+  using S = Simd<double>;
+  constexpr std::size_t e = E, vectors = (e + S::lanes - 1) / S::lanes;
+  typename S::V products[e][vectors], gradient[vectors];
+  for (std::size_t v = 0; v < vectors; ++v) {
+    gradient[v] = S::zero();
+    for (std::size_t k = 0; k < e; ++k) products[k][v] = S::zero();
+  }
+  for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
+    const R* row = record_of(d, s);
+    const SlotView slot(d, s);
+    for (std::size_t i = 0; i < slot.rows; ++i, row += slot.stride) {
+      const auto r = S::set(static_cast<double>(row[e]));
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const auto columns = load_part<double>(row, v * S::lanes, e);
+        gradient[v] = S::mul_add(columns, r, gradient[v]);
+        for (std::size_t k = v * S::lanes; k < e; ++k)  // the others are above the diagonal
+          products[k][v] = S::mul_add(columns, S::set(static_cast<double>(row[k])), products[k][v]);
+      }
+    }
+  }
+  double sums[vectors * S::lanes];
+  for (std::size_t k = 0; k < e; ++k) {
+    for (std::size_t v = 0; v < vectors; ++v) S::store(products[k][v], sums + v * S::lanes);
+    for (std::size_t l = 0; l <= k; ++l) V[triangle(k) + l] = sums[l];
+  }
+  for (std::size_t v = 0; v < vectors; ++v) S::store(gradient[v], sums + v * S::lanes);
+  for (std::size_t k = 0; k < e; ++k) g[k] = sums[k];
+}
+
 template <class R, class T, int E>
 void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double* g, T* squares, T* gradient) {
   using S = Simd<T>;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
-  // Sums of a known size are kept in registers.
-  constexpr bool known = E != kAnySize && E > 0;
+  const PointView view(d, p);
+  constexpr bool by_vectors = E >= kLeastByVectors;
+  if constexpr (by_vectors) {
+    sum_by_vectors<R, E>(d, p, V + d.point_matrix[p], g + d.point_offset[p]);
+    if (view.entries == 0) return;
+  }
+  // Few sums are kept in registers.
+  constexpr bool known = E > 0 && !by_vectors;
   double kept_V[known ? triangle(E) : 1], kept_g[known ? E : 1];
   double* const Vp = known ? kept_V : V + d.point_matrix[p];
   double* const gp = known ? kept_g : g + d.point_offset[p];
-  for (std::size_t k = 0; k < triangle(e); ++k) Vp[k] = 0;
-  for (int k = 0; k < e; ++k) gp[k] = 0;
-  const PointView view(d, p);
+  for (std::size_t k = 0; !by_vectors && k < triangle(e); ++k) Vp[k] = 0;
+  for (int k = 0; !by_vectors && k < e; ++k) gp[k] = 0;
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
     const SlotView slot(d, s);
     const R* row = record;
-    for (std::size_t i = 0; i < slot.rows; ++i, row += slot.stride) {
+    for (std::size_t i = 0; !by_vectors && i < slot.rows; ++i, row += slot.stride) {
       const double r = static_cast<double>(row[e]);
       for (int k = 0; k < e; ++k) {
         const double ek = static_cast<double>(row[k]);

@@ -297,19 +297,18 @@ bool has_heavy_rows(const BlockPoint& at, const BlockTerms& terms) {
 std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns) {
   const std::size_t n = columns.size();
   const std::vector<double> norms = column_norms(at.solver);
-  std::vector<double> A(n * n, 0.0), values;
-  std::vector<std::size_t> places;  // of the values in a row that are not zero
+  std::vector<double> A(n * n, 0.0), values(at.structure.tangent_size());
+  std::vector<std::size_t> places(values.size());  // of the values in a row that are not zero
   const std::vector<std::size_t> all_places = places_of(at, columns);
   for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
-    values.clear();
-    places.clear();
+    std::size_t count = 0;
     row.for_each([&](std::size_t j, double entry) {
       if (entry == 0 || all_places[j] == kNoPlace) return;
-      values.push_back(entry / norms[j]);
-      places.push_back(all_places[j]);
+      values[count] = entry / norms[j];
+      places[count++] = all_places[j];
     });
-    for (std::size_t b = 0; b < places.size(); ++b) {
-      for (std::size_t a = 0; a < places.size(); ++a) A[places[b] * n + places[a]] += values[a] * values[b];
+    for (std::size_t b = 0; b < count; ++b) {
+      for (std::size_t a = 0; a < count; ++a) A[places[b] * n + places[a]] += values[a] * values[b];
     }
   });
   return A;

@@ -113,15 +113,15 @@ bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
   if (structure_.tangent_size() <= kFew) return false;
   const double limit = std::max(kClosely * judgement.contradiction(), judgement.terms->cost_noise);
   Random random(1);
-  std::vector<double> step(structure_.tangent_size(), 0.0), image(step.size()), trial;
+  std::vector<double> step(structure_.tangent_size(), 0.0), trial;
   for (int direction = 0; direction < kDirections; ++direction) {
     for (std::size_t j = 0; j < step.size(); ++j) {
       const double way = random.of_either_sign(1, 2);
       if (!point().is_fixed(j) && column_norm(j) > 0)
         step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
     }
-    solver_.multiply(model_.records<double>(), step, image);
-    double rise = -dot(step, image);  // by which the rise exceeds that of JᵀJ
+    const std::vector<double> image = model_.times(step);
+    double rise = -dot(image, image);  // by which the rise exceeds that of JᵀJ
     for (int side = 0; side < 2; ++side) {
       if (model_.plus(at_.x, step, trial)) return false;
       rise += cost_or_none(trial) - at_.model.cost;

@@ -13,7 +13,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -47,31 +46,48 @@ void add_terms(const JacobianRow& row, double terms, std::vector<double>& sums) 
   row.for_each([&](std::size_t j, double entry) { sums[j] += std::fabs(entry) * terms; });
 }
 
-// This is a map from the number of a class of rows to a value. Most rows belong to a few classes, so the
-// entries that were used last are kept in an array beside the map, where they are found faster.
+// Rows are counted by size, in two classes for each factor of two. The number of a class is the exponent of
+// its sizes and the first binary digit after it. Infinite sizes and NaN have classes, too.
+constexpr int kOtherDigits = 51;
+constexpr std::size_t kClasses = std::size_t{1} << (63 - kOtherDigits);
+std::size_t class_of(double size) { return std::bit_cast<std::uint64_t>(std::fabs(size)) >> kOtherDigits; }
+double least_of(std::size_t number) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(number) << kOtherDigits);
+}
+
+// This is a map from the number of a class of rows to a value. Most rows belong to a few classes, and only
+// these take memory. All numbers have a place in an index, so that each is found at once.
 template <class T>
 class ByClass {
  public:
-  T& operator[](std::uint64_t number) {
-    Recent& recent = recent_[number % kRecent];
-    if (recent.of == nullptr || recent.number != number) recent = {number, &all_[number]};
-    return *recent.of;
+  struct Entry {
+    std::size_t number = 0;
+    T value{};
+  };
+
+  ByClass() { entries_.reserve(kOften); }
+  T& operator[](std::size_t number) {
+    std::uint16_t& place = place_[number];
+    if (place == 0) {
+      entries_.push_back({number, {}});
+      place = static_cast<std::uint16_t>(entries_.size());
+    }
+    return entries_[place - 1u].value;
   }
-  auto begin() const { return all_.begin(); }
-  auto end() const { return all_.end(); }
+  // Returns the entries in the order of their numbers.
+  std::vector<Entry> sorted() const {
+    std::vector<Entry> out = entries_;
+    std::ranges::sort(out, {}, &Entry::number);
+    return out;
+  }
 
  private:
-  static constexpr std::size_t kRecent = 32;
-  struct Recent {
-    std::uint64_t number = 0;
-    T* of = nullptr;  // in all_, whose elements stay where they are
-  };
-  std::map<std::uint64_t, T> all_;
-  std::array<Recent, kRecent> recent_;
+  static constexpr std::size_t kOften = 32;      // so many classes, or fewer
+  std::array<std::uint16_t, kClasses> place_{};  // in entries_, from 1 on; 0 if the class is empty
+  std::vector<Entry> entries_;
 };
 
-// Collects statistics of all rows. A problem may have millions of rows, so they are not kept: they are
-// counted by size, in two classes for each factor of two.
+// Collects statistics of all rows. A problem may have millions of rows, so they are counted, not kept.
 class RowTally {
  public:
   void add(const RowTerms& row) {
@@ -98,10 +114,10 @@ class RowTally {
   // the terms. So terms are at least those that are typical of a row of this norm, which do not depend on the
   // weights of other rows.
   double furthest() const {
-    const std::uint64_t middle = place_in(by_terms_, 0.5, [](const Class& c) { return c.rows; });
+    const std::size_t middle = place_in(by_terms_, 0.5, [](const Class& c) { return c.rows; });
     const double typical = least_of(middle);
     double furthest = constant_;
-    for (const auto& [size, rows] : by_terms_)
+    for (const auto& [size, rows] : by_terms_.sorted())
       furthest = std::max(furthest, size < middle ? rows.beside_norm / typical : rows.beside_terms);
     return furthest;
   }
@@ -121,20 +137,15 @@ class RowTally {
     double beside_terms = 0, beside_norm = 0;  // the largest residual / terms, and residual / norm
   };
 
-  // Returns the number of a class: the exponent of its sizes and the first binary digit after it.
-  static constexpr int kOtherDigits = 51;
-  static std::uint64_t class_of(double size) {
-    return std::bit_cast<std::uint64_t>(std::fabs(size)) >> kOtherDigits;
-  }
-  static double least_of(std::uint64_t number) { return std::bit_cast<double>(number << kOtherDigits); }
-
   // Returns the class of the row in this place among all rows sorted by size; the place is a share. Returns 0
   // without rows.
-  static std::uint64_t place_in(const auto& classes, double place, const auto& rows_of) {
+  template <class T>
+  static std::size_t place_in(const ByClass<T>& classes, double place, const auto& rows_of) {
+    const std::vector<typename ByClass<T>::Entry> in_order = classes.sorted();
     std::size_t all = 0, before = 0;
-    for (const auto& [number, c] : classes) all += rows_of(c);
+    for (const auto& [number, c] : in_order) all += rows_of(c);
     const auto wanted = static_cast<std::size_t>(place * static_cast<double>(all));
-    for (const auto& [number, c] : classes) {
+    for (const auto& [number, c] : in_order) {
       if ((before += rows_of(c)) > wanted) return number;
     }
     return 0;

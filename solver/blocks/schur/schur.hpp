@@ -24,6 +24,8 @@
 
 namespace nlsq::inline v0 {
 
+struct RecordColumns;
+
 struct BlockStep {
   bool factored = false;     // numerically positive definite; if false, the other members are not valid
   std::vector<double> step;  // tangent: points, then cameras
@@ -156,8 +158,11 @@ class SchurSolver {
   };
   PointPivots point_pivots(std::span<const double> scale) const;
   void solve_point(std::size_t point, const double* b, double* x) const;
-  void eliminate_from(double* b, std::size_t point, const RecordView<double>& records) const;
-  void substitute_into(double* b, std::size_t point, const RecordView<double>& records) const;
+  // `parts` is memory for the parts of a row.
+  void eliminate_from(double* b, std::size_t point, const RecordView<double>& records,
+                      std::vector<RecordColumns>& parts) const;
+  void substitute_into(double* b, std::size_t point, const RecordView<double>& records,
+                       std::vector<RecordColumns>& parts) const;
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;
