@@ -329,6 +329,7 @@ FitData select_data(Table& table, const Selection& selection) {
   columns.refuse_some_percents(data);
   refuse_other_percents(data, selection);
   columns.refuse_midnight(data, ReadColumns::Times::all);
+  columns.warn_of_merged_numbers(data);
   take_columns(data, columns, read.rows - data.excluded_where - data.excluded_range);
   data.unchecked = selection.check_later;
   if (!data.unchecked) check_finite(data);

@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/condition_warnings.hpp"
+#include "table/merged_numbers.hpp"
 #include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 
@@ -134,6 +135,13 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
     const bool found = has_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
                                     [&](std::size_t i) { return data.place(i); });
     if (found) data.percent_columns.push_back(numbers_[place]);
+  }
+}
+
+void ReadColumns::warn_of_merged_numbers(FitData& data) const {
+  for (std::size_t k = 0; k < (has_conditions_ ? of_fit_ : numbers_.size()); ++k) {
+    std::string warning = cli::warning_of_merged_numbers(columns_[k], column_label(data.shape, numbers_[k]));
+    if (!warning.empty()) data.warnings.push_back(std::move(warning));
   }
 }
 

@@ -43,6 +43,8 @@ class ReadColumns {
   // It examines all columns, or only those of the expression `of`. It stores which of the examined columns
   // have percent signs in FitData::percent_columns.
   void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
+  // Warns of columns that the fit needs whose numbers are too large for float64 (merged_numbers.hpp).
+  void warn_of_merged_numbers(FitData& data) const;
   // Throws BadData if times of day run over midnight in the rows kept, in columns that the fit needs, or in
   // those of them that conditions read, too. Columns that are only compared need no order.
   enum class Times : std::uint8_t { all, in_conditions };
