@@ -246,18 +246,20 @@ struct BlockEvaluator::Impl {
   BlockGroups groups;
 };
 
-BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
-    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run,
+                               std::span<const double> place)
+    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run, place)})) {}
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
-                               const TaskRunner& run)
-    : impl_(
-          std::make_unique<Impl>(Impl{list, group_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
+                               const TaskRunner& run, std::span<const double> place)
+    : impl_(std::make_unique<Impl>(
+          Impl{list, group_blocks(list, x, std::move(earlier.impl_->groups), run, place)})) {}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
-void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
+void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run,
+                              std::span<const double> place) {
   impl_->groups.groups.clear();  // the kinds of blocks are kept
-  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups), run);
+  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups), run, place);
 }
 
 void BlockEvaluator::distrust(std::string why) {
@@ -332,6 +334,8 @@ BlockCounts BlockEvaluator::counts() const {
 bool BlockEvaluator::all_recorded() const {
   return impl_->groups.slow.size() == impl_->groups.left_to_dual_numbers;
 }
+
+std::size_t BlockEvaluator::refused() const { return impl_->groups.refused; }
 
 const std::string& BlockEvaluator::note() const { return impl_->groups.note; }
 std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(); }

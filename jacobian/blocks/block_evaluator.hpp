@@ -155,15 +155,16 @@ using TaskRunner = std::function<void(std::size_t count, const std::function<voi
 
 class NLSQ_API BlockEvaluator {
  public:
-  // Records the blocks at x. A block joins the first program whose branches it takes. Exceptions of user
-  // functions pass through. `list` must outlive the evaluator. If `run` is given, its tasks call many blocks
-  // in parallel.
-  BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run = {});
+  // Records the blocks at x, or at another point if `place` is not empty. A block joins the first program
+  // whose branches it takes there. Exceptions of user functions pass through. `list` must outlive the
+  // evaluator. If `run` is given, its tasks call many blocks in parallel.
+  BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run = {},
+                 std::span<const double> place = {});
   // Makes an evaluator after blocks were added and removed. Blocks that list.known finds in `earlier` are not
   // called, because they are assumed to keep their constants. `earlier` is consumed. The caller must compare
   // residuals with the functions' own, and call classify() if they differ or a lane takes another branch.
   BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
-                 const TaskRunner& run = {});
+                 const TaskRunner& run = {}, std::span<const double> place = {});
   ~BlockEvaluator();
   BlockEvaluator(BlockEvaluator&&) noexcept;
   // Returns the number of blocks whose constants were taken over. It is 0 from the next classify() on.
@@ -173,8 +174,8 @@ class NLSQ_API BlockEvaluator {
   // Returns one entry for each block.
   std::vector<BlockPlace> places() const;
 
-  // Sorts the blocks again by the branches they take at x. This calls all of them.
-  void classify(std::span<const double> x, const TaskRunner& run = {});
+  // Sorts the blocks again by the branches they take at x, or at `place`. This calls all of them.
+  void classify(std::span<const double> x, const TaskRunner& run = {}, std::span<const double> place = {});
   // Evaluates every block by the user's own code from now on, because a program gave a wrong result.
   void distrust(std::string why);
 
@@ -201,6 +202,8 @@ class NLSQ_API BlockEvaluator {
   BlockCounts counts() const;
   // Returns true if each block has a program, or none because building it was not worth its cost.
   bool all_recorded() const;
+  // Returns how many blocks could not be recorded where they were, or had a wrong program.
+  std::size_t refused() const;
   // Returns the reason why some blocks were not recorded. It is empty if all were.
   const std::string& note() const;
   std::size_t programs() const;

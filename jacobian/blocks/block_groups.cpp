@@ -159,6 +159,7 @@ class Grouping {
 
   void reject(std::uint32_t block, const std::string& why) {
     result_.slow.push_back(block);
+    if (why != kSpared && is_traced(list_.function(block))) ++result_.refused;
     if (result_.note.empty()) result_.note = why;
   }
 
@@ -362,9 +363,10 @@ void BlockGroups::cut() {
 }
 
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
-                         const TaskRunner& run) {
+                         const TaskRunner& run, std::span<const double> place) {
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
-  BlockGroups groups = Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
+  const std::span<const double> at = place.empty() ? x : place;
+  BlockGroups groups = Grouping(list, at, std::move(earlier.kinds), earlier.groups, run).run();
   groups.step_shares = block_step_shares(list, groups, x);
   return groups;
 }

@@ -86,6 +86,7 @@ struct BlockGroups {
   // Blocks in `slow` whose programs would cost more than they save, and the cost of J for them, in the units
   // of BlockEvaluator::jacobian_cost.
   std::size_t left_to_dual_numbers = 0;
+  std::size_t refused = 0;  // other blocks in `slow` whose functions can be recorded
   double cost_of_dual_numbers = 0;
   std::size_t round = 0;  // number of the sampling round
 
@@ -102,9 +103,9 @@ struct BlockGroups {
 
 // Reuses the kinds of `earlier`, the groups of a list that had some of these blocks. Blocks that list.known
 // finds in its groups are not called again: they keep their recording and constants. If `run` is given, its
-// tasks call many blocks in parallel.
+// tasks call many blocks in parallel. Functions are recorded at `place`, or at x if it is empty.
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
-                         const TaskRunner& run);
+                         const TaskRunner& run, std::span<const double> place = {});
 
 // Copies the parameters of a block into consecutive memory.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {

@@ -2,14 +2,18 @@
 #include "blocks/block_model.hpp"
 
 #include "blocks/record_rows.hpp"
+#include "blocks/recording_place.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -31,16 +35,39 @@ void for_each_moved(const BlockStructure& s, const auto& visit) {
   for (const std::uint32_t p : s.camera_parameter) visit(p, static_cast<std::size_t>(s.tangent_offset(p)));
 }
 
+// Calls record(recording_place()), and record(x) if that is the same or some functions cannot be recorded
+// there. record() returns whether all were.
+void record_beside(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x,
+                   const std::function<bool(std::span<const double>)>& record) {
+  const std::vector<double> place = recording_place(problem, structure, x);
+  try {
+    if (!std::ranges::equal(place, x) && record(place)) return;
+  } catch (...) {  // a function cannot be called there, which says nothing about x
+  }
+  record(x);
+}
+
+// `earlier` is consumed if it is not null.
+BlockEvaluator recorded(const Problem::Impl& problem, const BlockStructure& structure,
+                        std::span<const double> x, const TaskRunner& run, BlockEvaluator* earlier) {
+  std::optional<BlockEvaluator> found;
+  record_beside(problem, structure, x, [&](std::span<const double> place) {
+    BlockEvaluator* const with = std::exchange(earlier, nullptr);
+    if (with) found.emplace(structure.list, x, std::move(*with), run, place);
+    else found.emplace(structure.list, x, run, place);
+    return found->refused() == 0;
+  });
+  return *std::move(found);
+}
+
 }  // namespace
 
 BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure,
                        std::span<const double> x, const Parallelism& parallelism,
                        const ProblemControl* control, BlockModel* earlier)
     : problem_(problem), structure_(structure), parallelism_(&parallelism), control_(control),
-      bounds_(problem, structure),
-      evaluator_(earlier
-                     ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_), runner(parallelism))
-                     : BlockEvaluator(structure.list, x, runner(parallelism))),
+      bounds_(problem, structure), evaluator_(recorded(problem, structure, x, runner(parallelism),
+                                                       earlier ? &earlier->evaluator_ : nullptr)),
       finish_(problem, structure), J_f32_(structure), J_f64_(structure),
       windowed_(structure, evaluator_, passes_, finish_) {
   if (!earlier) return;
@@ -100,7 +127,10 @@ void BlockModel::announce(std::span<const double> x, bool derivatives) {
 void BlockModel::record_again(std::span<const double> x) {
   windowed_.forget();
   keep_counters();
-  evaluator_.classify(x, runner(*parallelism_));
+  record_beside(problem_, structure_, x, [&](std::span<const double> place) {
+    evaluator_.classify(x, runner(*parallelism_), place);
+    return evaluator_.refused() == 0;
+  });
   apply_formats();
 }
 

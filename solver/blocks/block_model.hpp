@@ -128,11 +128,12 @@ class BlockModel {
   void distrust(std::string why);
   // Returns true if constants recorded in an earlier solve are in use.
   bool carried() const { return evaluator_.carried() > 0; }
-  // Returns true if a block takes another branch than when it was recorded, or if residuals at a point near x
-  // differ from the functions' own by more than rounding. Must be called after cost(x), which gave r. The
-  // test at x alone is not enough, because a constant that multiplies a zero has no effect there.
+  // Returns true if a block takes another branch than when it was recorded, or if residuals at a point near
+  // recording_place() differ from the functions' own by more than rounding. Must be called after cost(x),
+  // which gave r. The test at x alone is not enough, because a constant that multiplies a zero has no effect
+  // there.
   bool carries_wrongly(std::span<const double> x, std::span<const double> r);
-  // Records all functions again at x.
+  // Records all functions again, at recording_place() if possible.
   void record_again(std::span<const double> x);
 
   const Problem::Impl& problem() const { return problem_; }
