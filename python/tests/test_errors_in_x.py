@@ -52,6 +52,33 @@ def test_errors_in_x_of_a_function_are_those_of_the_formula(function, formula, x
     assert np.allclose(ours.cov, wanted.cov, rtol=1e-5)
 
 
+POS, ROW = np.arange(30.0), np.arange(30.0)
+PEAK_START = {"a": 4, "m": 11, "w": 3, "d": 0.2}
+
+
+@pytest.mark.parametrize(
+    "function, x",
+    [
+        (lambda x, a, m, w, d: a * np.exp(-0.5 * ((x[0] - m) / w) ** 2) + d * x[1], (POS, ROW)),
+        (lambda x, a, m, w, d: a * np.exp(-0.5 * ((x - m) / w) ** 2) + d * ROW, POS),
+        (lambda x, a, m, w, d: a * np.exp(-0.5 * ((x - m) / w) ** 2) + d * np.arange(len(x)), POS),
+    ],
+)
+def test_exact_numbers_that_equal_those_of_x_stay_exact(function, x):
+    """They were taken for x with its errors, and standard errors were up to 2.8 times too large."""
+    shifted = POS + 0.3 * np.random.default_rng(3).normal(size=30)
+    y = 4 * np.exp(-0.5 * ((shifted - 11) / 3) ** 2) + 0.2 * ROW
+    errors = {"sigma": 0.02, "sigma_x": [0.3] if x is POS else 0.3, "absolute_sigma": True, "p0": PEAK_START}
+    ours = nf.fit(function, x, y, **errors)
+    wanted = nf.fit("a*exp(-0.5*((x1-m)/w)^2)+d*x2", (POS, ROW), y, **{**errors, "sigma_x": 0.3})
+    assert ours.success and np.allclose(ours.x, wanted.x, rtol=1e-6) and np.allclose(ours.cov, wanted.cov, rtol=1e-5)
+
+
+def test_functions_of_numbers_that_equal_those_of_x_do_not_use_it():
+    with pytest.raises(Exception, match="does not use its x"):
+        nf.fit(lambda x, a, b: a + b * np.arange(len(x)), ROW, 2 + 3 * ROW, sigma=0.1, sigma_x=0.1)
+
+
 @pytest.mark.parametrize(
     "function, words",
     [

@@ -24,8 +24,7 @@ def lower(node, rows, predictors=()):
 
     Also returns the entry that is its result. `predictors` are its first columns.
     """
-    work = _Lowering(rows)
-    work.tape.columns.extend(predictors)
+    work = _Lowering(rows, predictors)
     try:
         result = work.entry(node, None if node.size == rows else 0)
     except RecursionError:
@@ -48,9 +47,9 @@ def lower_elements(node):
 
 
 class _Lowering:
-    def __init__(self, rows):
+    def __init__(self, rows, predictors=()):
         self.rows = rows
-        self.tape = Tape()
+        self.tape = Tape(predictors)
         self.known = {}
         self.keep = []  # index arrays whose id is in a key of `known`; they must stay alive
 

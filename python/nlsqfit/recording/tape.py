@@ -10,10 +10,11 @@ class Tape:
     ``("column", index)`` and ``("parameter", index)``. Names are those of formulas.
     """
 
-    def __init__(self):
+    def __init__(self, predictors=()):
         self.entries = []
         self._table = {}
-        self.columns = []  # float64 arrays with one entry for each row
+        self.columns = list(predictors)  # float64 arrays with one entry for each row
+        self._first_column = len(self.columns)  # after the predictors
 
     def append(self, *entry):
         key = entry
@@ -32,8 +33,13 @@ class Tape:
         return self.append("parameter", index)
 
     def column(self, values):
-        """Return the leaf for a column of numbers. Columns with the same numbers are one."""
-        for index, known in enumerate(self.columns):
+        """Return the leaf for a column of numbers. Columns with the same numbers are one.
+
+        It is never one with a predictor. The curve is differentiated by predictors, because they have errors,
+        and other numbers are exact although they may be the same.
+        """
+        for index in range(self._first_column, len(self.columns)):
+            known = self.columns[index]
             if known is values or (
                 known[0] == values[0] and known[-1] == values[-1] and (known == values).all()
             ):
