@@ -243,6 +243,13 @@ class _Job:
                 infinite = True
             else:
                 pcov = pseudo_inverse_covariance(J)
+                if rank < popt.size:
+                    warnings.warn(
+                        f"the data determine {rank} of {popt.size} directions of the parameters: pcov is that of a "
+                        "pseudo-inverse, as in SciPy, and its standard errors are too small",
+                        OptimizeWarning,
+                        stacklevel=3,
+                    )
                 if not absolute_sigma and curve.rows > popt.size:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
         # Without any scatter, parameters that the data do not determine would seem exact.

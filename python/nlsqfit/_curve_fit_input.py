@@ -12,6 +12,7 @@ import numpy as np
 from ._agreement import all_finite
 from ._callback import WrongSize
 from ._handles import Options, same_numbers
+from ._merged_numbers import warn_of_merged
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, OptimizeWarning, check_scale
 
 # SciPy's options that only choose between ways to the same minimum.
@@ -104,10 +105,12 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
     if any(map(np.ma.is_masked, (xdata, ydata, sigma))):
         text = "what a masked array hides takes part, as in SciPy; leave it out: x[~mask], y[~mask]"
         warnings.warn(text, OptimizeWarning, stacklevel=3)
+    warn_of_merged(ydata, "ydata")
     y = np.asarray(ydata, float).reshape(-1)
     checked = [y]
     x = xdata
     if isinstance(xdata, (list, tuple, np.ndarray)):
+        warn_of_merged(xdata, "xdata")
         x = np.asarray(xdata, float)
         checked.append(x)
     if y.size == 0:

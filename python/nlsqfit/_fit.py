@@ -11,9 +11,10 @@ from ._band import Noise
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
     completed, function_data, limits, make_options, named_parts, own_data, parameter_names, refuse_columns,
-    refuse_masked, refuse_other_kinds, start_values, tied_names, warn_of_unit_errors,
+    refuse_masked, refuse_other_kinds, start_values, tied_names, used_columns, warn_of_unit_errors,
 )  # fmt: skip
 from ._fit_result import Fit
+from ._merged_numbers import warn_of_merged
 from ._scipy_words import OptimizeWarning
 
 
@@ -100,7 +101,7 @@ def fit(
     if isinstance(model, str):
         if jac is not None:
             raise TypeError("jac is for functions; formulas are differentiated by the library")
-        return _fit_text(model, x, y, sigma, p0, sigma_x, solver, given)
+        return _fit_text(model, used_columns(model, x), y, sigma, p0, sigma_x, solver, given)
     if not callable(model):
         raise TypeError(f"a model is a text or a function, not {type(model).__name__}")
     return _fit_function(model, x, y, sigma, p0, sigma_x, jac, solver, given)
@@ -109,6 +110,7 @@ def fit(
 def _real_data(y):
     """Return the data as an array. Raises TypeError for data that would lose something silently."""
     refuse_other_kinds(y, "y")
+    warn_of_merged(y, "y", stacklevel=5)
     if np.ma.is_masked(y):
         raise TypeError("y is a masked array; leave out what it hides: x[~y.mask], y.compressed()")
     return np.asarray(y)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
 from ._handles import Options
+from ._merged_numbers import warn_of_merged
 from ._scipy_words import OptimizeWarning, bounds_pair
 
 # `fit` passes these options on to the library under their own names (nlsq/c/options.h).
@@ -217,11 +219,31 @@ def refuse_other_kinds(values, what):
         raise TypeError(f"{what} holds times; give numbers, such as {what} / np.timedelta64(1, 's')")
 
 
+def _is_table(x):
+    return hasattr(x, "columns") and hasattr(x, "items")
+
+
 def named_parts(x):
     """Return the predictors of a dict or of a table of pandas by their names, or None for another x."""
-    if hasattr(x, "columns") and hasattr(x, "items"):
-        return dict(x.items())
+    if _is_table(x):
+        parts = dict(x.items())
+        if len(parts) < len(x.columns):
+            names = list(x.columns)
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"x has several columns {twice!r}: rename one, or leave it out")
+        return parts
     return x if isinstance(x, Mapping) else None
+
+
+def used_columns(formula, x):
+    """Return the columns of a table of pandas that a formula names, as a dict.
+
+    Another x is returned as it is, and so is a table of which the formula names no column.
+    """
+    if not _is_table(x):
+        return x
+    words = set(re.findall(r"[^\W\d]\w*", formula))
+    return {name: values for name, values in named_parts(x).items() if name in words} or x
 
 
 def predictors(x):
@@ -229,13 +251,18 @@ def predictors(x):
     parts = named_parts(x)
     if parts is not None:
         for name, values in parts.items():
+            if not isinstance(name, str):
+                raise TypeError(f"a formula cannot name the column {name!r} of x: give texts as names, or x.T as an array")
             refuse_other_kinds(values, f"x[{name!r}]")
+            warn_of_merged(values, f"x[{name!r}]", stacklevel=6)
         return list(parts), [np.asarray(v).reshape(-1) for v in parts.values()]
     if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:
         for number, values in enumerate(x):
             refuse_other_kinds(values, f"x{number + 1}")
+            warn_of_merged(values, f"x{number + 1}", stacklevel=6)
         return None, [np.asarray(v).reshape(-1) for v in x]
     refuse_other_kinds(x, "x")
+    warn_of_merged(x, "x", stacklevel=6)
     x = np.asarray(x)
     if x.ndim <= 1:
         return None, [x.reshape(-1)]
@@ -278,6 +305,7 @@ def function_data(x):
     if not isinstance(x, (list, np.ndarray)):
         return with_parts(x, _part)
     refuse_other_kinds(x, "x")
+    warn_of_merged(x, "x", stacklevel=6)
     return np.asarray(x, dtype=float)
 
 

@@ -63,6 +63,27 @@ def test_tables_are_predictors_of_one_fit_and_of_many():
     assert np.allclose(many.parameters, fit.x)
 
 
+def test_a_formula_takes_the_columns_of_a_table_that_it_names():
+    beside = {"T [K]": X["temp"], "site": np.array(["n"] * 25), "day": np.array(["2024-03-01"] * 25, "M8[D]"), 3: X["temp"]}
+    fit, wanted = nf.fit(MODEL, Table({**beside, **X, "gap": np.full(25, np.nan)}), Y), nf.fit(MODEL, X, Y)
+    assert np.array_equal(fit.x, wanted.x) and np.array_equal(fit.predict(Table(X)), wanted.predict())
+    alone = nf.fit("a*exp(-b*x)+c", Table({"x": X["dose"], "other": X["temp"]}), Y)
+    assert np.array_equal(alone.x, nf.fit("a*exp(-b*x)+c", X["dose"], Y).x)
+
+
+def test_tables_with_columns_that_no_name_finds_are_refused():
+    class Twice(Table):
+        def items(self):
+            return [("dose", X["dose"]), ("dose", X["temp"])]
+
+    twice = Twice(X)
+    twice.columns = ["dose", "dose"]
+    with pytest.raises(ValueError, match="x has several columns 'dose'"):
+        nf.fit("a*exp(-b*dose)+c", twice, Y)
+    with pytest.raises(TypeError, match="a formula cannot name the column 0 of x"):
+        nf.fit("a*exp(-b*x)+c", Table({0: X["dose"]}), Y)
+
+
 class Column:
     """Stands for a column of pandas."""
 

@@ -227,3 +227,12 @@ def test_a_scale_without_a_robust_loss_is_refused():
         nf.fit("a*x", x, x, f_scale=3)
     with pytest.raises(ValueError, match="f_scale is the scale of a robust loss"):
         nf.fit_many("a*x", x, np.array([x, x]), f_scale=3)
+
+
+@pytest.mark.parametrize("function", [lambda x, a, b, c, d: a + b * x + (c + d) * x**2, lambda x, a, b, c, d: a + b * x + c * x**2 + 0 * d])
+def test_a_pseudo_inverse_of_undetermined_parameters_has_a_warning(function):
+    """As in SciPy, standard errors of `method='trf'` may then be tiny or 0."""
+    x = np.linspace(0, 4, 40)
+    y = 1 + 0.5 * x + 0.2 * x**2 + 0.01 * np.sin(37 * x)
+    with pytest.warns(OptimizeWarning, match="the data determine 3 of 4 directions"):
+        nf.curve_fit(function, x, y, p0=[1, 1, 1, 1], method="trf")
