@@ -242,7 +242,7 @@ def used_columns(formula, x):
     """
     if not _is_table(x):
         return x
-    words = set(re.findall(r"[^\W\d]\w*", formula))
+    words = set(re.findall(r"(?<![\w.])[^\W\d]\w*", formula))  # not the e3 of 1e3
     return {name: values for name, values in named_parts(x).items() if name in words} or x
 
 

@@ -13,19 +13,30 @@ _OF_STEP = 0.01  # smaller gaps do no harm
 
 
 def warn_of_merged(values, what, stacklevel=4):
-    """Warns if the gaps of float64 are not small beside the steps from one row of an integer array to the next."""
+    """Warns if the gaps of float64 are not small beside the steps of integers from one row to the next.
+
+    In an array of two dimensions, rows follow each other along the last one.
+    """
     values = np.asarray(values)
-    if values.dtype.kind not in "iuO" or values.size < 2:
+    if values.dtype.kind not in "iuO" or values.ndim == 0:
         return
-    values = values.reshape(-1)
-    if not isinstance(values[0], (int, np.integer)) or abs(int(values[0])) < _FIRST:
-        return
-    numbers = values.astype(float)
-    step = np.abs(np.diff(numbers)).mean()
+    for vector in values.reshape(-1, values.shape[-1]) if values.size else ():
+        text = _what_is_lost(vector)
+        if text:
+            text = f"{what} has {text}: subtract an integer from {what} first"
+            return warnings.warn(text, OptimizeWarning, stacklevel=stacklevel)
+
+
+def _what_is_lost(vector):
+    if not isinstance(vector[0], (int, np.integer)) or abs(int(vector[0])) < _FIRST:
+        return ""
+    numbers = vector.astype(float)
+    steps = np.abs(np.diff(numbers))
+    steps = steps[steps > 0]  # without those of rows that are equal, perhaps by rounding
     gap = np.spacing(np.abs(numbers).max())
-    if step > 0 and gap > _OF_STEP * step:
-        text = (
-            f"{what} has integers near {values[0]}, which float64 rounds to multiples of {gap:.0f}, and its rows are "
-            f"{step:.3g} apart on average: subtract an integer from {what} first"
-        )
-        warnings.warn(text, OptimizeWarning, stacklevel=stacklevel)
+    if steps.size == 0 or gap <= _OF_STEP * np.median(steps):
+        return ""
+    return (
+        f"integers near {vector[0]}, which float64 rounds to multiples of {gap:.0f}, and its rows are "
+        f"{np.median(steps):.3g} apart"
+    )

@@ -22,6 +22,7 @@ def line(x, a, b):
         lambda x: nf.fit(line, x, Y, p0=[1e-3, 1]),
         lambda x: nf.fit("a*t+b", {"t": x}, Y),
         lambda x: nf.fit("linear", Y, x),
+        lambda x: nf.fit("a*(x1-1.76e18)+b*x2^2+c", np.array([x, np.arange(40)]), Y),
         lambda x: nf.curve_fit(line, x, Y, p0=[1e-3, 1]),
         lambda x: nf.curve_fit(line, x.tolist(), Y, p0=[1e-3, 1]),
     ],

@@ -35,13 +35,14 @@ void for_each_moved(const BlockStructure& s, const auto& visit) {
   for (const std::uint32_t p : s.camera_parameter) visit(p, static_cast<std::size_t>(s.tangent_offset(p)));
 }
 
-// Calls record(recording_place()), and record(x) if that is the same or some functions cannot be recorded
-// there. record() returns whether all were.
+// Calls record(recording_place()), and record(x) if that is the same or many functions cannot be recorded
+// there. record() returns for how many blocks they could not.
 void record_beside(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x,
-                   const std::function<bool(std::span<const double>)>& record) {
+                   const std::function<std::size_t(std::span<const double>)>& record) {
+  constexpr std::size_t kMany = 16;  // one block in so many
   const std::vector<double> place = recording_place(problem, structure, x);
   try {
-    if (!std::ranges::equal(place, x) && record(place)) return;
+    if (!std::ranges::equal(place, x) && kMany * record(place) <= structure.list.blocks()) return;
   } catch (...) {  // a function cannot be called there, which says nothing about x
   }
   record(x);
@@ -55,7 +56,7 @@ BlockEvaluator recorded(const Problem::Impl& problem, const BlockStructure& stru
     BlockEvaluator* const with = std::exchange(earlier, nullptr);
     if (with) found.emplace(structure.list, x, std::move(*with), run, place);
     else found.emplace(structure.list, x, run, place);
-    return found->refused() == 0;
+    return found->refused();
   });
   return *std::move(found);
 }
@@ -129,7 +130,7 @@ void BlockModel::record_again(std::span<const double> x) {
   keep_counters();
   record_beside(problem_, structure_, x, [&](std::span<const double> place) {
     evaluator_.classify(x, runner(*parallelism_), place);
-    return evaluator_.refused() == 0;
+    return evaluator_.refused();
   });
   apply_formats();
 }

@@ -23,7 +23,9 @@ std::vector<double> recording_place(const Problem::Impl& problem, const BlockStr
     const std::size_t first = structure.list.offsets[p], size = static_cast<std::size_t>(block.size);
     const std::span<const double> numbers = x.subspan(first, size);
     if (std::ranges::count(numbers, 0.0) == 0) continue;
+    const BlockLimits* const limits = block.limits.get();
     if (block.manifold) {
+      if (limits) continue;
       step.clear();
       for (std::size_t j = 0; j < static_cast<std::size_t>(block.tangent()); ++j)
         step.push_back(small_number(first + j));
@@ -31,8 +33,10 @@ std::vector<double> recording_place(const Problem::Impl& problem, const BlockStr
       continue;
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const bool on_bound = block.limits && (block.limits->lower[i] == 0 || block.limits->upper[i] == 0);
-      if (numbers[i] == 0 && !on_bound) out[first + i] = small_number(first + i);
+      const double moved = small_number(first + i);
+      const bool within =
+          !limits || (limits->lower[i] < 0 && limits->lower[i] <= moved && moved <= limits->upper[i]);
+      if (numbers[i] == 0 && within) out[first + i] = moved;
     }
   }
   return out;

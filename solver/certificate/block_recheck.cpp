@@ -103,16 +103,16 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
   return !doubtful.empty();
 }
 
-// Programs are recorded at recording_place(), so it does not matter whether blocks take another branch at x.
+// A problem made anew would be recorded at recording_place(). So the branches there matter, not those at x.
 bool BlockModel::carries_wrongly(std::span<const double> x, std::span<const double> r_at_x) {
   const std::vector<double> place = recording_place(problem_, structure_, x);
-  const bool at_x = std::ranges::equal(place, x);
-  if (at_x && left_ > 0) return true;
   const std::vector<double> there = near(place, kDirections[0]);
+  const bool at_x = std::ranges::equal(place, x);
   std::vector<double> r, own;
   try {
+    if (!at_x) cost(place, r);
+    if (left_ > 0) return true;
     cost(there, r);
-    if (!at_x && left_ > 0) return true;
     recheck_residuals(there, own);
   } catch (...) {
     return true;

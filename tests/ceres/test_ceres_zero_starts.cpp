@@ -4,6 +4,7 @@
 #include <ceres/rotation.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -161,4 +162,102 @@ TEST_CASE("a 0 that steps do not move, or that is a bound, stays 0 while functio
     CHECK(p[1] == 0);
     CHECK(calls.derivatives <= 3 * kPoints);
   }
+}
+
+namespace {
+
+struct Narrow {  // may only be called with |p[1]| <= 1e-5
+  double x, y;
+  bool* outside;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    if (p[1] > T(1e-5) || p[1] < T(-1e-5)) *outside = true;
+    r[0] = p[0] * T(x) + exp(p[1] * T(x)) - T(y);
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("functions are not recorded outside of narrow bounds around 0") {
+  bool outside = false;
+  double p[2] = {1, 0};
+  ceres::Problem problem;
+  for (int i = 0; i < kPoints; ++i) {
+    const double x = 0.01 * i, y = 2 * x + 1 + 0.01 * std::sin(7.0 * i);
+    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Narrow, 1, 2>(new Narrow{x, y, &outside}),
+                             nullptr, p);
+  }
+  problem.SetParameterLowerBound(p, 1, -1e-5);
+  problem.SetParameterUpperBound(p, 1, 1e-5);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK_FALSE(outside);
+}
+
+namespace {
+
+struct OnBound {  // takes another branch where p[0] is 0
+  double x, y;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    const T bent = p[0] > T(0) ? p[0] * sin(p[0] * T(x)) * T(0.1) : p[0] * p[0] * T(0.05 * x);
+    r[0] = bent + p[0] * T(x) + exp(p[1] * T(x)) * cos(p[2] * T(x)) + p[2] - T(y);
+    return true;
+  }
+};
+
+void add_rows(ceres::Problem& problem, double* p) {
+  for (int i = 0; i < 300; ++i) {
+    const double x = 0.01 * i, y = 0.5 * x + std::exp(0.3 * x) + 0.1 + 0.1 * std::sin(7.0 * i);
+    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<OnBound, 1, 3>(new OnBound{x, y}), nullptr, p);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a solve after another has the bits of a first one, with a 0 on a bound beside a free 0") {
+  double p[3] = {0.2, 0.1, 0.3}, q[3] = {0, 0, 0.3};
+  ceres::Problem kept, fresh;
+  add_rows(kept, p);
+  add_rows(fresh, q);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &kept, &summary);
+  p[0] = p[1] = 0, p[2] = 0.3;
+  kept.SetParameterLowerBound(p, 0, 0);
+  fresh.SetParameterLowerBound(q, 0, 0);
+  nlsq::Solve(ceres::Solver::Options(), &kept, &summary);
+  nlsq::Solve(ceres::Solver::Options(), &fresh, &summary);
+  for (int i = 0; i < 3; ++i) CHECK(p[i] == q[i]);
+}
+
+namespace {
+
+struct Unrecorded : Moved {  // looks into a jet, so it cannot be recorded
+  template <class T>
+  bool operator()(const T* pose, T* r) const {
+    if (!Moved::operator()(pose, r)) return false;
+    if constexpr (requires { r[0].a; }) return std::isfinite(r[0].a);
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a function that cannot be recorded does not take the programs of others that start at 0") {
+  double pose[6] = {0, 0, 0, 0, 0, 0};
+  Calls calls, others;
+  ceres::Problem problem;
+  add_points(problem, pose, calls);
+  Unrecorded one;
+  static_cast<Moved&>(one) = {{1, 2, 3}, {1, 2, 8}, &others};
+  problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Unrecorded, 3, 6>(new Unrecorded(one)), nullptr,
+                           pose);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  INFO(summary.message);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(calls.values <= 6 * kPoints);
+  CHECK(calls.derivatives <= 3 * kPoints);
 }

@@ -31,10 +31,18 @@ TEST_CASE("nanoseconds since 1970 have a warning if float64 loses the steps betw
     const Outcome outcome = run(fine + " --model linear" + options);
     CHECK(contains(outcome.out,
                    "column 1 (t) has numbers near 1760000000000000000, which float64 rounds to "
-                   "multiples of 256, and its rows are 499 apart"));
+                   "multiples of 256, and its rows are 512 apart"));
     CHECK_FALSE(contains(run(coarse + " --model linear" + options).out, "float64 rounds"));
   }
   CHECK_FALSE(contains(run(fine + " --model linear --x y --y y --where 't > 0'").out, "multiples of 256"));
+}
+
+TEST_CASE("a pause in nanoseconds does not hide that steps are lost") {
+  const Scratch files;
+  std::string text = "t,y\n";
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("{},{}\n", 1760000000000000000LL + 50 * i + (i < 20 ? 0 : 1000000000), 1 + 0.5 * i);
+  CHECK(contains(run(files.write("pause.csv", text) + " --model linear").out, "multiples of 256"));
 }
 
 TEST_CASE("large measurements with a wide range have no warning") {
