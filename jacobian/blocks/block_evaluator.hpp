@@ -202,7 +202,8 @@ class NLSQ_API BlockEvaluator {
   BlockCounts counts() const;
   // Returns true if each block has a program, or none because building it was not worth its cost.
   bool all_recorded() const;
-  // Returns how many blocks could not be recorded where they were, or had a wrong program.
+  // Returns the number of blocks whose functions can be recorded, but could not be at that point, or whose
+  // program was wrong.
   std::size_t refused() const;
   // Returns the reason why some blocks were not recorded. It is empty if all were.
   const std::string& note() const;

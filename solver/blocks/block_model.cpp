@@ -35,8 +35,8 @@ void for_each_moved(const BlockStructure& s, const auto& visit) {
   for (const std::uint32_t p : s.camera_parameter) visit(p, static_cast<std::size_t>(s.tangent_offset(p)));
 }
 
-// Calls record(recording_place()), and record(x) if that is the same or many functions cannot be recorded
-// there. record() returns for how many blocks they could not.
+// Calls record(recording_place()). Calls record(x) if that is the same point, or if the functions of many
+// blocks cannot be recorded there. record(point) returns the number of such blocks.
 void record_beside(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x,
                    const std::function<std::size_t(std::span<const double>)>& record) {
   constexpr std::size_t kMany = 16;  // one block in so many
@@ -48,7 +48,7 @@ void record_beside(const Problem::Impl& problem, const BlockStructure& structure
   record(x);
 }
 
-// `earlier` is consumed if it is not null.
+// Makes an evaluator by record_beside(). If `earlier` is not null, it is consumed.
 BlockEvaluator recorded(const Problem::Impl& problem, const BlockStructure& structure,
                         std::span<const double> x, const TaskRunner& run, BlockEvaluator* earlier) {
   std::optional<BlockEvaluator> found;

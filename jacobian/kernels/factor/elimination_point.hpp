@@ -280,7 +280,7 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
     sum_by_vectors<R, E>(d, p, V + d.point_matrix[p], g + d.point_offset[p]);
     if (view.entries == 0) return;
   }
-  // Few sums are kept in registers.
+  // If the sums are few, they are kept in registers.
   constexpr bool known = E > 0 && !by_vectors;
   double kept_V[known ? triangle(E) : 1], kept_g[known ? E : 1];
   double* const Vp = known ? kept_V : V + d.point_matrix[p];
