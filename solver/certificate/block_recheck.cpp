@@ -103,8 +103,8 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
   return !doubtful.empty();
 }
 
-// The functions of a new problem would be recorded at recording_place(). So the branches there matter, and not
-// those at x.
+// The functions of a new problem would be recorded at recording_place(). So the branches there matter, and
+// not those at x.
 bool BlockModel::carries_wrongly(std::span<const double> x, std::span<const double> r_at_x) {
   const std::vector<double> place = recording_place(problem_, structure_, x);
   const std::vector<double> there = near(place, kDirections[0]);
