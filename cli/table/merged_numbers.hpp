@@ -8,9 +8,10 @@
 
 namespace nlsq::cli {
 
-// Returns a warning about the column, or an empty text. The gap between neighbouring doubles is compared with
-// the median step from one row to the next. A column is examined only if its first number is at least 2^53,
-// from where on not all whole numbers are doubles. `label` names the column.
+// Compares the gap between neighbouring doubles with the median step from one row to the next. Returns a
+// warning if the gap is not small beside that step, or else an empty text. The function examines a column
+// only if its first number is at least 2^53, because all whole numbers below that are doubles. `label` names
+// the column.
 std::string warning_of_merged_numbers(const Column& column, const std::string& label);
 
 }  // namespace nlsq::cli

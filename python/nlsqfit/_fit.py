@@ -68,8 +68,8 @@ def fit(
     sigma_x : array_like, list of array_like, or dict, optional
         Standard deviations of the predictors, in their units: of the first one, of several in their order (None
         for an exact one), or by the names that `x` has. Of a table, the predictors are the columns that a
-        formula names. Not available for functions that are not recorded, nor
-        for functions that combine numbers of x of several rows, as ``x - x.mean()`` does.
+        formula names. Not available for functions that are not recorded, nor for functions that combine
+        numbers of x of several rows, as ``x - x.mean()`` does.
     jac : callable, optional
         ``jac(x, a, b, ...)`` gives derivatives, shape (M, n), of a function that is not recorded.
     **solver

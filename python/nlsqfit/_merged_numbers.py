@@ -17,6 +17,8 @@ def warn_of_merged(values, what, stacklevel=4):
 
     In an array of two dimensions, rows follow each other along the last one.
     """
+    if not _begins_large(values):
+        return
     values = np.asarray(values)
     if values.dtype.kind not in "iuO" or values.ndim == 0:
         return
@@ -25,6 +27,15 @@ def warn_of_merged(values, what, stacklevel=4):
         if text:
             text = f"{what} has {text}: subtract an integer from {what} first"
             return warnings.warn(text, OptimizeWarning, stacklevel=stacklevel)
+
+
+def _begins_large(values):
+    """Return False if a list begins with a number that needs no look, so that it is not converted in vain."""
+    if not isinstance(values, (list, tuple)):
+        return True
+    if len(values) > 0 and isinstance(values[0], (list, tuple, np.ndarray)):
+        return any(map(_begins_large, values))
+    return len(values) > 0 and isinstance(values[0], (int, np.integer)) and abs(int(values[0])) >= _FIRST
 
 
 def _what_is_lost(vector):

@@ -48,7 +48,8 @@ void record_beside(const Problem::Impl& problem, const BlockStructure& structure
   record(x);
 }
 
-// Makes an evaluator by record_beside(). If `earlier` is not null, it is consumed.
+// Returns an evaluator whose functions are recorded at the point that record_beside() chooses. If `earlier`
+// is not null, the evaluator takes over its recordings, and `earlier` must not be used any more.
 BlockEvaluator recorded(const Problem::Impl& problem, const BlockStructure& structure,
                         std::span<const double> x, const TaskRunner& run, BlockEvaluator* earlier) {
   std::optional<BlockEvaluator> found;

@@ -48,8 +48,9 @@ struct JacobianRow {
   }
 };
 
-// Calls visit(JacobianRow) for each row of a point, in the order of the slots. If the point has columns, they
-// are the first part of each row, and the others belong to cameras. `parts` is memory for the parts.
+// Calls visit(JacobianRow) for each row of J that belongs to a point, in the order of the slots. If the point
+// has columns of its own, they are the first part of each row. All other parts are columns of cameras. The
+// function overwrites `parts`. Callers keep this vector, so that its memory is used again.
 void for_each_row_of_point(const BlockStructure& s, const RecordView<double>& records, std::size_t point,
                            std::vector<RecordColumns>& parts, const auto& visit) {
   for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {

@@ -127,9 +127,9 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
                        const NamedValues& p0, const FitOptions& options,
                        const std::vector<std::string>& unstarted = {});
 
-// Holds what derivatives by differences need to know of the parameters of a model that is only called. Steps
-// are not shorter than those for `sizes`, and they respect the limits. If both are empty, the sizes are those
-// of the values, and there are no bounds.
+// Holds sizes and limits of the parameters of a model that is only called, for derivatives by differences. A
+// step is at least as long as the step for the size given here, and it stays within the limits. If `sizes` is
+// empty, the values of the parameters are their sizes. If `limits` are empty, there are no bounds.
 struct DifferenceSizes {
   std::vector<double> sizes;
   Limits limits;

@@ -97,10 +97,11 @@ class EndSearch {
     inside_.value = estimate;
   }
 
-  // Steps outward, then searches between the last two points. τ may leap at the place where this ends, for
-  // one of two reasons: the quantity jumps over some values, or the fit of the outer point ended in another
-  // minimum than those inside. First the quantity is held closer to its place, if that is possible. Then the
-  // outer point is fitted again from the point inside. If its τ is below t now, the search goes on outward.
+  // Steps outward, and then searches between the last two points. τ may leap where this search ends. There
+  // are two possible reasons. The quantity may jump over some values, or the fit of the outer point may have
+  // ended in another minimum than the fits inside. So find() first holds the quantity closer to its place, if
+  // that is possible. Then it fits the outer point again, with a start at the point inside. If this gives a τ
+  // below t, the search goes on outward.
   ProfileEnd find() {
     double reach = kShortStep * step_;
     for (;;) {

@@ -157,10 +157,6 @@ struct Seen {
   }
 };
 
-}  // namespace
-
-namespace {
-
 // Sees 40 points by a camera of nine unknowns, whose start is not far from the truth.
 struct Camera {
   static constexpr int kPoints = 40;

@@ -236,8 +236,9 @@ NLSQ_INLINE PairBlocks pairs_of(const EliminationData<R>& d, const PointView& vi
   return {d.pair_block + d.pair_first[point] + (a * view.entries - a * (a + 1) / 2 + a), nullptr};
 }
 
-// Computes V = EᵀE and g = Eᵀr of a point. Vector v of products[k] sums the products of column k with the
-// columns from v · lanes on. With fewer columns than kLeastByVectors, single numbers are as fast.
+// Computes V = EᵀE and g = Eᵀr of a point, with several columns of E in one vector. products[k][v] holds the
+// products of column k with the columns of vector v. If a point has fewer columns than kLeastByVectors, the
+// loop over single numbers in gather_point() is as fast.
 constexpr int kLeastByVectors = 4;
 template <class R, int E>
 void sum_by_vectors(const EliminationData<R>& d, std::size_t p, double* V, double* g) {
@@ -285,18 +286,22 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
   double kept_V[known ? triangle(E) : 1], kept_g[known ? E : 1];
   double* const Vp = known ? kept_V : V + d.point_matrix[p];
   double* const gp = known ? kept_g : g + d.point_offset[p];
-  for (std::size_t k = 0; !by_vectors && k < triangle(e); ++k) Vp[k] = 0;
-  for (int k = 0; !by_vectors && k < e; ++k) gp[k] = 0;
+  if constexpr (!by_vectors) {
+    for (std::size_t k = 0; k < triangle(e); ++k) Vp[k] = 0;
+    for (int k = 0; k < e; ++k) gp[k] = 0;
+  }
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
     const SlotView slot(d, s);
-    const R* row = record;
-    for (std::size_t i = 0; !by_vectors && i < slot.rows; ++i, row += slot.stride) {
-      const double r = static_cast<double>(row[e]);
-      for (int k = 0; k < e; ++k) {
-        const double ek = static_cast<double>(row[k]);
-        gp[k] += ek * r;
-        for (int l = 0; l <= k; ++l) Vp[triangle(k) + l] += ek * static_cast<double>(row[l]);
+    if constexpr (!by_vectors) {
+      const R* row = record;
+      for (std::size_t i = 0; i < slot.rows; ++i, row += slot.stride) {
+        const double r = static_cast<double>(row[e]);
+        for (int k = 0; k < e; ++k) {
+          const double ek = static_cast<double>(row[k]);
+          gp[k] += ek * r;
+          for (int l = 0; l <= k; ++l) Vp[triangle(k) + l] += ek * static_cast<double>(row[l]);
+        }
       }
     }
     for (std::size_t c = slot.first; c < slot.last; ++c) {

@@ -112,8 +112,8 @@ bool BlockSystem::check_effect(std::span<const std::vector<double>> moves, bool 
   return true;
 }
 
-// Finds the residual block that shows most of the effect along a move. Stores the tangent number whose
-// derivatives cause most of it in that block, and the relative error of the worst of these derivatives.
+// Finds the residual block that shows most of the effect along a move, and the derivative that contributes
+// most to the effect in that block. Stores the tangent number and the relative error of this derivative.
 void BlockSystem::blame(std::span<const double> move, std::span<const double> weighted, double sigma,
                         Recheck& out) {
   constexpr double kStep = 0x1p-9;  // standard errors

@@ -46,8 +46,9 @@ void add_terms(const JacobianRow& row, double terms, std::vector<double>& sums) 
   row.for_each([&](std::size_t j, double entry) { sums[j] += std::fabs(entry) * terms; });
 }
 
-// Rows are counted by size, in two classes for each factor of two. The number of a class is the exponent of
-// its sizes and the first binary digit after it. Infinite sizes and NaN have classes, too.
+// RowTally counts rows in classes of similar size. There are two classes for each factor of two. The number
+// of a class consists of the exponent of a size and of its first binary digit after the point. Infinite sizes
+// and NaN have classes, too.
 constexpr int kOtherDigits = 51;
 constexpr std::size_t kClasses = std::size_t{1} << (63 - kOtherDigits);
 std::size_t class_of(double size) { return std::bit_cast<std::uint64_t>(std::fabs(size)) >> kOtherDigits; }
@@ -55,8 +56,8 @@ double least_of(std::size_t number) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(number) << kOtherDigits);
 }
 
-// This is a map from the number of a class of rows to a value. Most rows belong to a few classes, and only
-// these take memory. All numbers have a place in an index, so that each is found at once.
+// A map from the number of a class to a value. Most rows belong to a few classes, and only these have an
+// entry. An array over all class numbers says where the entry of a class is.
 template <class T>
 class ByClass {
  public:

@@ -158,7 +158,7 @@ class SchurSolver {
   };
   PointPivots point_pivots(std::span<const double> scale) const;
   void solve_point(std::size_t point, const double* b, double* x) const;
-  // `parts` is memory for the parts of a row.
+  // Both functions overwrite `parts` (for_each_row_of_point).
   void eliminate_from(double* b, std::size_t point, const RecordView<double>& records,
                       std::vector<RecordColumns>& parts) const;
   void substitute_into(double* b, std::size_t point, const RecordView<double>& records,

@@ -14,8 +14,8 @@ namespace {
 
 using Parts = std::vector<RecordColumns>;
 
-// Calls work(vector, point, its records, parts) for vectors [0, count) and points [0, last). `parts` is
-// memory for the parts of a row. Threads share the vectors, if the problem is large enough to have several
+// Calls work(vector, point, its records, parts) for vectors [0, count) and points [0, last). The
+// work may overwrite `parts`. Threads share the vectors, if the problem is large enough to have several
 // chunks of points.
 template <class Work>
 void for_each_vector(RecordReader<double>& J, std::size_t count, std::size_t last, bool large,
