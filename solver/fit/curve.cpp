@@ -5,7 +5,7 @@
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
-#include "fit/effective_errors.hpp"
+#include "fit/errors_in_x/effective_errors.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/sample.hpp"
 #include "start/multi_start.hpp"

@@ -3,7 +3,7 @@
 #include "start/fast_waves.hpp"
 
 #include "dense/dense_algebra.hpp"
-#include "fit/effective_errors.hpp"
+#include "fit/errors_in_x/effective_errors.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 

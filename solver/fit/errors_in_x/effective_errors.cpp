@@ -1,6 +1,6 @@
 // With errors in x, the effective standard deviation of a row depends on the parameters. This file compiles a
 // tile program that evaluates it for all rows, and computes the sums that contain it.
-#include "fit/effective_errors.hpp"
+#include "fit/errors_in_x/effective_errors.hpp"
 
 #include "dense/data_survey.hpp"
 #include "rows/graph_rows.hpp"
