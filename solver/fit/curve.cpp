@@ -6,6 +6,7 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/errors_in_x/effective_errors.hpp"
+#include "fit/errors_in_x/expected_errors.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/sample.hpp"
 #include "start/multi_start.hpp"
@@ -307,6 +308,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                     curve.unstarted, Column(*curve.data, curve.predictors));
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
+  if (fit.errors_in_x && fit.success()) add_warning(fit, warning_of_expected_errors(curve, minimum.x, fit));
   warn_of_none_eliminated(curve, linear, fit);
   explain_counts(curve, minimum.x, fit);
   fit.summary.time.setup = setup;

@@ -41,13 +41,16 @@ class EffectiveErrors final : public ResidualSource {
 
 }  // namespace
 
+std::shared_ptr<ResidualSource> effective_deviation(const Curve& curve) {
+  return std::make_shared<EffectiveErrors>(curve.source_of(ResidualForm(false)), curve.form,
+                                           curve.predictors);
+}
+
 EffectiveSums effective_sums(const Curve& curve, std::span<const double> x) {
   std::vector<double> p = curve.start;
   curve.put(x, p);
   const RowSource& data = *curve.data;
-  const GraphRows rows(
-      std::make_shared<EffectiveErrors>(curve.source_of(ResidualForm(false)), curve.form, curve.predictors),
-      curve.data, std::move(p), std::vector<int>());
+  const GraphRows rows(effective_deviation(curve), curve.data, std::move(p), std::vector<int>());
   const std::unique_ptr<TilePass> pass = rows.begin({}, Fill::residual, false);
   const auto columns = static_cast<std::size_t>(curve.predictors) + 1;
   const std::size_t block = std::min(rows.tile_rows(), ScatterSums::most);

@@ -4,6 +4,7 @@
 
 #include "fit/curve.hpp"
 
+#include <memory>
 #include <span>
 
 namespace nlsq::inline v0 {
@@ -16,5 +17,8 @@ struct EffectiveSums {
 // Computes the sums with the effective variances s² = sigma² + Σ (∂f/∂x_k)² sigma_x[k]² at x, the values of
 // the free parameters. The curve has errors in x. Reads all rows.
 EffectiveSums effective_sums(const Curve& curve, std::span<const double> x);
+
+// Returns a source that has the effective standard deviation of a row in the place of its residual.
+std::shared_ptr<ResidualSource> effective_deviation(const Curve& curve);
 
 }  // namespace nlsq::inline v0
