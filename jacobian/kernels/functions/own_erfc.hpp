@@ -16,7 +16,7 @@ namespace own {
 // Holds the constants of P(t) = start + first t + second t² + u(t) t³, with `start` and `first` in two parts
 // each. The low bits of the first part of `first` are zero, so that sums with it are exact.
 struct ErfcConstants {
-  static constexpr double bound = 0.5625, limit = 27.3, a = 4;  // beyond `limit` the result is 0
+  static constexpr double bound = 0.5625, limit = 28, a = 4;  // beyond `limit` the result is 0
   static constexpr double start = 0x1.18932bf08e154p+0, start_rest = 0x1.143a98926ff52p-54;
   static constexpr double first = -0x1.f3fe31ecb49c0p-1, first_rest = 0x1.b3eabd0305601p-54;
   static constexpr double second = 0x1.8be202d26c6fdp-1;
@@ -75,7 +75,9 @@ NLSQ_INLINE VectorOf<S> erfc_f64(VectorOf<S> x) {
   const V whole = S::add(large, rest), whole_rest = S::sub(rest, S::sub(whole, large));
   const V product = S::mul(whole, inverse);
   const V product_rest = S::mul_add(whole_rest, inverse, S::mul_sub(whole, inverse, product));
-  const V far = times_power_of_two<S>(S::add(product, product_rest), e.n, e.shifted);
+  V n = e.n;
+  if constexpr (S::avx512) n = S::choose(S::less(n, S::set(-1100)), S::set(-8192), n);  // as in exp
+  const V far = times_power_of_two<S>(S::add(product, product_rest), n, e.shifted);
   // 1 - x - x q, with the error of the first difference.
   const V difference = S::sub(one, x), difference_rest = S::sub(S::sub(one, difference), x);
   const V near = S::add(difference, S::neg_mul_add(x, erf_polynomial_f64<S>(square), difference_rest));

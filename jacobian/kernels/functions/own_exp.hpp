@@ -28,16 +28,17 @@ using VectorOf = typename S::V;
 template <class S>
 using BitsOf = typename S::Bits;
 
+// exp(x) is infinite from `limit` on and 0 below `zero`.
 template <class T>
 struct ExpConstants;
 template <>
 struct ExpConstants<double> {
-  static constexpr double limit = 1000;
+  static constexpr double limit = 1000, zero = -745.2, far = -8192;
   static constexpr int mantissa_bits = 52;
 };
 template <>
 struct ExpConstants<float> {
-  static constexpr float limit = 120;
+  static constexpr float limit = 120, zero = -104, far = -1024;
   static constexpr int mantissa_bits = 23;
 };
 
@@ -204,10 +205,13 @@ NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp(VectorOf<S> x, Rest... rest) {
   using C = ExpStepsOf<S>;
-  const auto limit = ExpConstants<typename S::Element>::limit;
+  using Range = ExpConstants<typename S::Element>;
   // Limits x beyond the range of results. NaN remains NaN: on x86, min and max return their second argument
-  // if one is NaN; on ARM the result is NaN.
-  x = S::max(S::set(-limit), S::min(S::set(limit), x));
+  // if one is NaN; on ARM the result is NaN. With AVX-512 an Intel CPU takes 60 ns to scale a number to less
+  // than the smallest one, except if the power is far below all numbers.
+  x = S::min(S::set(Range::limit), x);
+  if constexpr (S::avx512) x = S::choose(S::less(x, S::set(Range::zero)), S::set(Range::far), x);
+  else x = S::max(S::set(-Range::limit), x);
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto exact = S::neg_mul_add(n, S::set(C::step), x);
