@@ -1,6 +1,7 @@
 // Passes over many problems at once, one problem per lane.
 #include "rows/lane_pass.hpp"
 
+#include "kernels/flush_tiny.hpp"
 #include "machine_code/program_steps.hpp"
 #include "program/aligned_vector.hpp"
 
@@ -95,6 +96,8 @@ class ProgramLanes final : public LanePass {
         std::copy_n(outputs_[n1_ - 1] + (sampled_[next] - row) * lanes_, lanes_,
                     residuals_.data() + next * lanes_);
       }
+      const AllowFlush allow(true);
+      const FlushTiny tiny;
       if constexpr (std::is_same_v<T, double>) {
         kernels().of<T>().lane_gram(outputs_.data(), static_cast<int>(n1_), ones_, count, sums, &counters);
       } else {

@@ -8,7 +8,6 @@
 #include "support/clock.hpp"
 #include "support/constants.hpp"
 
-#include <numeric>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -24,44 +23,24 @@ constexpr std::size_t kLeastTriangles = 4;         // each takes as much memory 
 constexpr std::size_t kSecondOrderRows = 1 << 16;  // summed in order; few fits with fewer rows need threads
 constexpr int kMaxRecordings = 64;                 // limit on passes repeated because a row took a new branch
 
-// Unpacks JᵀJ, Jᵀr and ½rᵀr from the sums of [J | r].
-void unpack(const Vector& packed, Linearization& out) {
-  const std::size_t n = out.gradient.size();
-  std::size_t k = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = i; j < n; ++j, ++k) out.normal(i, j) = out.normal(j, i) = packed[k];
-    out.gradient[i] = packed[k++];
-  }
-  out.cost = 0.5 * packed[k];
-}
-
-// Computes JᵀJ, Jᵀr and ½rᵀr from the triangle R of a QR pass over [J | r]: they are the products of R's
-// columns.
-void square(const Matrix& R, Linearization& out) {
-  const std::size_t n = out.gradient.size();
-  if (in_blocks(static_cast<int>(n) + 1)) {
-    Vector packed(packed_size(static_cast<int>(n) + 1));
-    square_triangle(R.data(), n + 1, packed.data());
-    return unpack(packed, out);
-  }
-  double squares = 0;
-  for (std::size_t k = 0; k <= n; ++k) squares += R(k, n) * R(k, n);
-  out.cost = 0.5 * squares;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k <= i; ++k) out.gradient[i] += R(k, i) * R(k, n);
-    for (std::size_t j = i; j < n; ++j) {
-      for (std::size_t k = 0; k <= i; ++k) out.normal(i, j) += R(k, i) * R(k, j);
-      out.normal(j, i) = out.normal(i, j);
-    }
-  }
-}
-
 // Returns true if a number may be near the limit of f32, because the sum of its column is at least its
 // square. n1 is the number of columns of [J | r].
 bool may_be_near_limit(const Vector& sums, std::size_t n1) {
   constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
   for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
     if (sums[k] >= kSquare) return true;
+  }
+  return false;
+}
+
+// Returns true if a sum of squares in float64 is so small that subnormal squares may matter in it. Sums of
+// other products are not needed: none exceeds the root of the product of two sums of squares.
+bool has_tiny_squares(const Vector& packed, const PrecisionPlan& plan, std::size_t n1, bool gradient) {
+  constexpr double kTiny = 1e-280;  // the squares of 10²⁰ rows below 2.2e-308 do not change its last digits
+  if (plan.residual != Format::f64 || plan.gram != Gram::f64) return false;
+  if (gradient) return packed[n1 - 1] < kTiny;
+  for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
+    if (packed[k] < kTiny) return true;
   }
   return false;
 }
@@ -89,7 +68,9 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
   return parallelism_.journal ? accumulate_kept(pass) : accumulate_now(pass);
 }
 
-DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& wanted) {
+  Pass pass = wanted;
+  pass.keep_tiny = pass.by_qr();  // these passes are rare, and form no squares that would show what is lost
   const double row = row_work(pass);
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
@@ -98,6 +79,12 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
     if (timed_) seconds_ += seconds_since(begin);
     work_ += work_of(pass, row);
     if (retry) continue;  // values of an unknown branch must not be reported as issues of formats
+    if (!pass.keep_tiny && !pass.second_order() && sums.finite &&
+        has_tiny_squares(sums.packed, pass.plan, static_cast<std::size_t>(sum_columns(pass)),
+                         pass.gradient)) {
+      pass.keep_tiny = true;
+      continue;
+    }
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
     return sums;
   }
@@ -174,6 +161,7 @@ void DenseEvaluator::merge(const Share& part, std::size_t first_step, std::size_
 // Sums one chunk of tiles in order. In a QR pass, stops at the first tile that is not finite.
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                Sums& sums) {
+  const AllowFlush allow(!pass.keep_tiny);
   const bool qr = pass.by_qr();
   const auto n1 = static_cast<std::size_t>(sum_columns(pass));
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
@@ -356,39 +344,6 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
   }
   merge(all, std::max<std::size_t>(1, share.block), all.chunks, n1, !threads_merge);
   return sums_.front();
-}
-
-void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const {
-  out.plan = plan;
-  out.nonfinite_tiles = 0;
-  out.finite = sums.finite;
-  if (!out.finite) {
-    out.cost = kNaN;
-    return;
-  }
-  const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});
-  out.nonfinite_tiles =
-      static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
-  out.unbiased = false;
-  out.nonfinite_of.assign(model_.components().size(), 0.0);
-  if (redone > 0 && !out.nonfinite_of.empty()) {
-    std::vector<std::size_t> tiles(out.nonfinite_of.size(), 0);
-    for (std::size_t t = 0; t < model_.tile_count(); ++t) ++tiles[model_.component(t)];
-    for (std::size_t c = 0; c < tiles.size(); ++c) {
-      if (tiles[c] > 0)
-        out.nonfinite_of[c] = static_cast<double>(sums.redone[c]) / static_cast<double>(tiles[c]);
-    }
-  }
-  const auto n = static_cast<std::size_t>(parameters());
-  out.gradient.assign(n, 0.0);
-  out.normal.assign(n, n);
-  out.triangle.assign(0, 0);
-  if (plan.gram == Gram::qr) {
-    square(sums.triangle, out);
-    out.triangle = sums.triangle;
-  } else {
-    unpack(sums.packed, out);
-  }
 }
 
 }  // namespace nlsq::inline v0

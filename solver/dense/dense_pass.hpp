@@ -31,7 +31,7 @@ inline double row_price(const PrecisionPlan& plan) { return plan.residual == For
 inline double gram_price(Gram gram, int n1) {  // per entry of the triangle
   const bool avx512 = kernels().lanes_f64 == 8;
   switch (gram) {
-    case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
+    case Gram::bf16: return kernels().multiplies_bf16() ? 0.15 : 10;
     case Gram::f32_tile: return avx512 ? 0.9 : 0.55;
     case Gram::f16: return 0.9;
     case Gram::f32_wide: return avx512 ? 1.15 : 1.25;
@@ -67,6 +67,7 @@ struct DenseEvaluator::Pass {
   // difference between x and `moved` = x + step direction.
   std::span<const double> direction = {}, moved = {};
   double step = 0;
+  bool keep_tiny = false;  // do not flush subnormal numbers
   bool second_order() const { return !direction.empty(); }
   bool by_qr() const { return plan.gram == Gram::qr && fill != Fill::residual; }
   double products(int parameters) const {  // work per row

@@ -4,6 +4,7 @@
 
 #include "dense/dense_scratch.hpp"
 #include "dense/tile_issues.hpp"
+#include "kernels/flush_tiny.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,16 +36,20 @@ class DenseEvaluator::TileFolder {
     }
     const float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
     if (plan_.gram < Gram::f32_tile) return scratch_.low_gram.add(columns, range.count, sums, counters_);
+    const FlushTiny flush;
     const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
     kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
   }
   void add_f64(const TileRange& range, double* sums) {
-    kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums,
-                       &counters_);
+    const double* const* columns = without_ones(fill_f64(range), scratch_.columns_f64);
+    const FlushTiny flush;
+    kernels().gram_f64(columns, n1_, range.count, sums, &counters_);
   }
   // Adds only the products with r, n1 sums, in f64.
   void add_gradient(const TileRange& range, double* sums) {
-    kernels().gradient_f64(fill_f64(range), n1_, range.count, sums, &counters_);
+    const double* const* columns = fill_f64(range);
+    const FlushTiny flush;
+    kernels().gradient_f64(columns, n1_, range.count, sums, &counters_);
   }
   // Returns the issues of a tile in the plan's precision: of f32 rows, or of J narrowed to f32.
   PrecisionIssue issue(const TileRange& range) {

@@ -73,8 +73,10 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
       // samples and makes all passes over all rows in float64.
       const bool below_f32 = exact || set.name == "Lanczos2";
       CHECK((k.rows_f32 >= m) == !below_f32);
+      // The model has three terms of up to 3, whose rounding errors of some 4e-16 are 0.5 % of the residuals
+      // of Lanczos1.
       CHECK(fit.rss / static_cast<double>(m / set.rows()) ==
-            doctest::Approx(set.rss).epsilon(exact ? 1e-3 : 1e-5));
+            doctest::Approx(set.rss).epsilon(exact ? 5e-3 : 1e-5));
       score.add(set, d);
       f32_rows += static_cast<double>(k.rows_f32);
       f64_rows += static_cast<double>(k.rows_f64);

@@ -1,6 +1,8 @@
 // Tests that a caller's floating-point environment changes no bit of a result, and is restored afterwards.
 #include <nlsq/nlsq.hpp>
 
+#include "kernels/flush_tiny.hpp"
+
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -124,3 +126,45 @@ TEST_CASE("a program compiled with -ffast-math gets the same bits") {
     check_same_bits(caller::all_numbers_with_fast_math(d), caller::all_numbers(d));
   }
 }
+
+#if defined(__x86_64__)
+// An Intel CPU is slow with subnormal numbers, so passes over all rows make them zero.
+TEST_CASE("numbers are flushed where a pass allows it, in its thread, and no longer than that") {
+  const auto half = [] {
+    volatile double subnormal = 0x1p-1060;
+    subnormal = subnormal * 0.5;
+    return subnormal;
+  };
+  const auto under_flush = [&] {
+    const nlsq::FlushTiny flush;
+    return half();
+  };
+  CHECK(under_flush() > 0);
+  {
+    const nlsq::AllowFlush allow(true);
+    CHECK(half() > 0);
+    CHECK(under_flush() == 0);
+    CHECK(half() > 0);
+    const nlsq::AllowFlush not_now(false);
+    CHECK(under_flush() > 0);
+  }
+  CHECK(under_flush() > 0);
+}
+
+TEST_CASE("the user's function does not run under a flush, and values of a model keep subnormal numbers") {
+  const std::vector<double> x = {-740, -1};
+  CHECK(nlsq::evaluate("a*exp(x)", x, {{"a", 1.0}}).values[0] > 0);
+  const Data d = decay(1);
+  int calls = 0, flushed = 0;
+  const auto called = [&](double at, const std::vector<double>& p) {
+    volatile double subnormal = 0x1p-1060;
+    subnormal = subnormal * 0.5;
+    ++calls;
+    flushed += subnormal == 0;
+    return p[0] * std::exp(-p[1] * at) + p[2];
+  };
+  CHECK(nlsq::curve_fit(called, d.x, d.y, {2.0, 1.0, 0.0}).success());
+  CHECK(calls > 0);
+  CHECK(flushed == 0);
+}
+#endif
