@@ -16,7 +16,7 @@ extern const IsaLoops isa_loops_avx2, isa_loops_avx512;
 const IsaLoops& isa_loops() {
 #if defined(__x86_64__)
   const std::string_view set = nlsq::kernels().name;  // NLSQ_ISA may choose a smaller set than the CPU has
-  if (set == "avx512") return isa_loops_avx512;
+  if (set == "avx512" || set == "amx") return isa_loops_avx512;
   if (set == "avx2") return isa_loops_avx2;
 #endif
   return isa_loops_baseline;

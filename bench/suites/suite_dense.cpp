@@ -74,7 +74,7 @@ void compare_kernels(const Settings& settings) {
       settings.report->add(row);
     }
     if (n != 512) continue;
-    if (k.bf16_instructions) {
+    if (k.multiplies_bf16()) {
       settings.report->goal({"dense", "Gram kernel bf16, n = 512: of 4 x f64's multiply-adds", 100 * bf16,
                              Asked::at_least, 85, " %"});
       settings.report->goal(

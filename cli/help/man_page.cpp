@@ -76,7 +76,7 @@ The program was interrupted by SIGINT, SIGTERM or SIGHUP.
 .SH ENVIRONMENT
 .TP
 .B NLSQ_ISA
-baseline, avx2, avx512 or neon forces a set of instructions.
+baseline, avx2, avx512, amx or neon forces a set of instructions.
 .TP
 .B NLSQ_JIT
 off generates no machine code for the model. Results are the same.

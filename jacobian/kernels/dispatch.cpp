@@ -23,6 +23,16 @@ struct KernelSet {
   const BlockKernels* of_blocks;
 };
 
+#if defined(NLSQ_COMPILED_amx)
+// Asks for the permission at the first call, so that only a process that multiplies in bf16 has it. If it is
+// refused, all calls use the other instruction.
+void gram_bf16_by_tiles(const float* const* columns, int n1, std::size_t rows, double* sums,
+                        KernelCounters* counters) {
+  static const bool permitted = may_use_tiles();
+  (permitted ? gram_bf16_amx : gram_bf16_avx512)(columns, n1, rows, sums, counters);
+}
+#endif
+
 // Returns the sets that were compiled and that the CPU runs, the best last. NLSQ_COMPILED_name is defined for
 // each set that was compiled (NLSQ_KERNELS in CMakeLists.txt).
 std::vector<KernelSet> runnable() {
@@ -37,10 +47,19 @@ std::vector<KernelSet> runnable() {
   if (cpu_runs_avx512()) {
     static KernelTable table = *kernel_table_avx512();
     if (__builtin_cpu_supports("avx512bf16")) {
-      table.bf16_instructions = true;
+      table.bf16_unit = Bf16Unit::pairs;
       table.gram_bf16 = gram_bf16_avx512;
     }
     sets.push_back({&table, block_kernels_avx512()});
+#if defined(NLSQ_COMPILED_amx)
+    if (table.bf16_unit == Bf16Unit::pairs && cpu_has_amx_bf16() && system_has_tiles()) {
+      static KernelTable with_tiles = table;
+      with_tiles.name = "amx";
+      with_tiles.bf16_unit = Bf16Unit::tiles;
+      with_tiles.gram_bf16 = gram_bf16_by_tiles;
+      sets.push_back({&with_tiles, block_kernels_avx512()});
+    }
+#endif
   }
 #endif
 #if defined(NLSQ_COMPILED_neon)

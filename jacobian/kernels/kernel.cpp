@@ -51,7 +51,7 @@ const KernelTable table{
     .name = NLSQ_TEXT(NLSQ_KERNEL_SET),
     .lanes_f64 = static_cast<int>(Simd<double>::lanes),
     .lanes_f32 = static_cast<int>(Simd<float>::lanes),
-    .bf16_instructions = false,
+    .bf16_unit = Bf16Unit::none,
     .qr_block_columns = BlockedQr::possible ? qr_block_columns : 0,
     .f64 = programs<double>,
     .f32 = programs<float>,

@@ -73,12 +73,20 @@ struct ProgramKernels {
                     KernelCounters* counters);
 };
 
+// How gram_bf16 multiplies. With `none` it takes a little longer than gram_f32; with the others it pays for
+// many columns.
+enum class Bf16Unit : std::uint8_t {
+  none,   // as gram_f32 does
+  pairs,  // by VDPBF16PS of AVX512_BF16
+  tiles,  // by TDPBF16PS of AMX_BF16
+};
+
 struct KernelTable {
-  const char* name;  // "baseline", "avx2", "avx512", "neon"
+  const char* name;  // "baseline", "avx2", "avx512", "amx", "neon"
   int lanes_f64, lanes_f32;
-  bool bf16_instructions;  // gram_bf16 uses CPU instructions and pays for many columns; otherwise it takes
-                           // a little longer than gram_f32
-  int qr_block_columns;    // from this number of columns on qr_fold works in blocks; 0: never
+  Bf16Unit bf16_unit;
+  int qr_block_columns;  // from this number of columns on qr_fold works in blocks; 0: never
+  bool multiplies_bf16() const { return bf16_unit != Bf16Unit::none; }
 
   ProgramKernels<double> f64;
   ProgramKernels<float> f32;
@@ -115,10 +123,10 @@ struct KernelTable {
   void (*gram_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                         KernelCounters* counters);
   // Adds the same matrix, but the columns before the last are rounded to bf16, with subnormal numbers rounded
-  // to zero. They are multiplied as gram_f32 does, or, with bf16_instructions, as VDPBF16PS does, and added
-  // to `sums` every 512 rows. Products with the last column (the residuals) are not rounded; they are those
-  // of gram_f32_wide. Uses at most 2.1 KB of the thread's memory per column, besides that of gram_f32; throws
-  // std::bad_alloc if that fails.
+  // to zero. They are multiplied as bf16_unit says, and added to `sums` every 512 rows. Products with the
+  // last column (the residuals) are not rounded; they are those of gram_f32_wide. Uses at most 2.1 KB of the
+  // thread's memory for each column, counted in sixteens, besides that of gram_f32; throws std::bad_alloc if
+  // that fails.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
   // Computes only the products with the last column, which are the n1 sums Jᵀr and rᵀr.

@@ -178,7 +178,7 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
   if (options.jacobian) out.jacobian.assign(model.rows(), x.size());
   const double work = static_cast<double>(model.rows()) * model.row_cost(fill);
   out.formats = formats_of(
-      initial_plan(policy, {work, model.parameters(), model.has_f32(), kernels().bf16_instructions}));
+      initial_plan(policy, {work, model.parameters(), model.has_f32(), kernels().multiplies_bf16()}));
   out.policy = policy.to_string();
   out.kernel = kernels().name;
   out.evaluator = model.kind();

@@ -1,11 +1,11 @@
-// Contains the code that both bf16 Gram kernels share. gram_bf16_avx512.cpp uses the bf16 instruction;
-// gram_bf16_rounded.hpp serves every set without it.
+// Contains the code that all bf16 Gram kernels share. gram_bf16_avx512.cpp uses VDPBF16PS, gram_bf16_amx.cpp
+// uses TDPBF16PS (which it describes), and gram_bf16_rounded.hpp serves every set without either.
 //
 //  There are n1 columns, the last of them the residuals r. The n = n1 - 1 others are rounded to bf16 (to
 //  nearest, ties to even; below 2^-126 to zero). The instruction VDPBF16PS multiplies pairs of rows:
 //    c = fma(a0, b0, fma(a1, b1, c)),  a1 (the odd row) first, each result below 2^-126 flushed to zero.
-//  Each entry of J'J has one such chain over at most gram_bf16_rows rows, which is then added to the sums in
-//  f64. Without the instruction, gram_f32 multiplies and adds the rounded numbers.
+//  Each entry of J'J has one such chain, or those of the tiles, over at most gram_bf16_rows rows, which is
+//  then added to the sums in f64. Without the instruction, gram_f32 multiplies and adds the rounded numbers.
 //  J'r and r'r limit the accuracy of the answer and cost little, so they use the unrounded columns in f64.
 #pragma once
 

@@ -129,7 +129,7 @@ TEST_CASE("Every kernel set has the width of its instruction set") {
   CHECK(std::string(sets[0]->name) == "baseline");
   for (const KernelTable* set : sets) {
     const std::string name = set->name;
-    const int lanes = name == "avx512" ? 8 : name == "avx2" ? 4 : 2;
+    const int lanes = name == "avx512" || name == "amx" ? 8 : name == "avx2" ? 4 : 2;
     CHECK(set->lanes_f64 == lanes);
     CHECK(set->lanes_f32 == 2 * lanes);
   }

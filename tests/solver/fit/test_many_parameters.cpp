@@ -116,7 +116,7 @@ TEST_CASE("36 parameters end alike whatever J is rounded to, and the kernels' co
     }
     const std::string_view name = policy;
     const bool half =
-        name == "bf16" || name.starts_with("residual") || (name == "auto" && kernels().bf16_instructions);
+        name == "bf16" || name.starts_with("residual") || (name == "auto" && kernels().multiplies_bf16());
     CHECK((k.gram_flops_bf16 > 0) == half);
     CHECK((k.gram_flops_f16 > 0) == (name == "always_f16"));
     CHECK((k.rows_f32 > 0) == !name.starts_with("residual"));
