@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 
 PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions,
+  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().multiplies_bf16(),
                      evaluator.linear()};
   const std::span<const RowComponent> components = evaluator.components();
   if (components.empty()) return initial_plan(policy, size);
@@ -89,6 +89,7 @@ void DenseSystem::measure(std::span<const double> x, const Step& step, HealthRep
     health.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
   }
   if (!low()) return;
+  health.rows = static_cast<double>(evaluator_->residuals());
   health.wide_price = pass_work({Format::f32, Gram::f32_wide}) / pass_work(kF64Plan);
   health.grid_noise = grid_noise(x, step);
   health.cost_noise = probe_->cost_noise;

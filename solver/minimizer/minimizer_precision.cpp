@@ -53,7 +53,7 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
     case Event::not_definite: return "normal matrix is not positive definite";
     case Event::condition:
       return fmt::format("condition {:.1e} > {:.1e}", h.kappa_lambda,
-                         condition_limit(h.plan.gram, h.parameters, t));
+                         condition_limit(h.plan.gram, h.parameters, t, h.rows));
     case Event::jacobian_error:
       return fmt::format("error of J {:.1e}, of the step {:.1e}", h.epsilon_j, h.contraction);
     case Event::rejected_step:

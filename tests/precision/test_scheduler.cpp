@@ -98,6 +98,17 @@ TEST_CASE("the bound for sums in f32 is n u kappa <= 0.1, and each form bears mo
   }
 }
 
+TEST_CASE("with many columns and rows, the errors of f32 sums are like random numbers") {
+  const auto limit = [](int n, double rows) { return condition_limit(Gram::f32_tile, n, {}, rows); };
+  const auto errors = [&](int n, double rows) { return 0.1 / (0x1p-24 * limit(n, rows)); };
+  CHECK(errors(63, 1e9) == doctest::Approx(63));  // few columns: all errors may agree
+  CHECK(errors(512, 0) == doctest::Approx(512));  // a block problem
+  CHECK(errors(512, 256) == doctest::Approx(2 * std::sqrt(256 / 3.0 * 512)));  // one tile
+  CHECK(errors(512, 1e9) == doctest::Approx(std::sqrt(512.0)));
+  CHECK(errors(128, 256) == doctest::Approx(128));  // never more than if they agree
+  for (const double rows : {1e3, 1e4, 1e5, 1e6}) CHECK(errors(512, 10 * rows) <= errors(512, rows));
+}
+
 TEST_CASE("a gradient that is noise asks for f64, and f64 has none") {
   for (const PrecisionPlan plan : {tile, wide}) {
     HealthReport h = healthy(plan);

@@ -65,6 +65,7 @@ struct HealthReport {
   // error. The value is huge if the distance is unknown.
   double relative_distance = 1e300;
   int parameters = 1;
+  double rows = 0;             // of a curve or residual function; 0 for block problems
   int undecided_in_a_row = 0;  // consecutive gain ratios that the noise of the cost left undecided
   bool rejected = false;       // the last step proposed at this point under this plan was rejected
   bool stalled = false;        // no acceptable step was found in this precision
@@ -130,6 +131,7 @@ NLSQ_API Decision next_plan(const HealthReport& report, const PrecisionPolicy& p
 
 // Returns the largest condition number of H + lambda I that a Gram form allows. It keeps contraction errors
 // below thresholds.gram_contraction. The 16-bit forms have no such limit: the measured ε_J decides.
-NLSQ_API double condition_limit(Gram gram, int parameters, const Thresholds& thresholds = {}) noexcept;
+NLSQ_API double condition_limit(Gram gram, int parameters, const Thresholds& thresholds = {},
+                                double rows = 0) noexcept;
 
 }  // namespace nlsq::inline v0
