@@ -108,7 +108,7 @@ std::string json_report(const FitReport& report) {
   add_provenance(json, report);
   columns_json(json, report.data);
   json.members("rows", fit.rows, "excluded", report.data.excluded());
-  statistics_json(json, fit);
+  statistics_json(json, fit, report.arguments.absolute_sigma);
   outcome_json(json, fit.summary);
   json.members("interrupted", report.was_interrupted || report.after.interrupted, "warnings", report.warnings,
                "confidence", report.arguments.confidence, "intervals",

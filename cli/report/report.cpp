@@ -5,6 +5,8 @@
 #include "compare/compare_report.hpp"
 #include "prediction/prediction_text.hpp"
 #include "report/statistics.hpp"
+
+#include <nlsq/compare.hpp>
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -125,11 +127,8 @@ std::string quality_lines(const FitReport& report) {
                      cost_title(report), significant(fit.r_squared));
   out +=
       fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", significant(fit.chi2_reduced));
-  // The deviance of counts has no χ² distribution unless all counts are large.
-  if (report.arguments.absolute_sigma && !fit.loss.is_counts()) {
-    out += fmt::format(", p-value {}",
-                       significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
-  }
+  if (const std::optional<double> p = p_value(fit, report.arguments.absolute_sigma))
+    out += fmt::format(", p-value {}", significant(*p, 3));
   out += fmt::format(", AIC {}, BIC {}\n", significant(fit.aic), significant(fit.bic));
   if (fit.loss.is_counts()) {
     out += "Sigma: of counts, the root of the model; standard errors are from the Fisher information\n";

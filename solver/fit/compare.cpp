@@ -176,6 +176,11 @@ void warn(ModelComparison& out, double rounding) {
 
 }  // namespace
 
+std::optional<double> p_value(const FitResult& fit, bool absolute_sigma) {
+  if (!absolute_sigma || fit.loss.is_counts()) return std::nullopt;
+  return chi_square_p_value(fit.rss, static_cast<double>(fit.dof));
+}
+
 // The formula is that of Hurvich and Tsai, Biometrika 76 (1989) 297.
 double aicc(const FitResult& fit) {
   const double k = counted_parameters(fit) + (fit.loss.is_counts() ? 0 : 1),

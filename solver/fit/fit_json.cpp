@@ -107,9 +107,10 @@ void parameters_json(JsonWriter& json, const FitResult& fit,
   matrix_json(json, "correlation", n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
 }
 
-void statistics_json(JsonWriter& json, const FitResult& fit) {
-  json.members("dof", fit.dof, "rss", fit.rss, "chi2_reduced", fit.chi2_reduced, "r_squared", fit.r_squared,
-               "aic", fit.aic, "aicc", aicc(fit), "bic", fit.bic);
+void statistics_json(JsonWriter& json, const FitResult& fit, bool absolute_sigma) {
+  json.members("dof", fit.dof, "rss", fit.rss, "chi2_reduced", fit.chi2_reduced, "p_value",
+               p_value(fit, absolute_sigma), "r_squared", fit.r_squared, "aic", fit.aic, "aicc", aicc(fit),
+               "bic", fit.bic);
 }
 
 void outcome_json(JsonWriter& json, const Summary& summary) {

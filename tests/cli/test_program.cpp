@@ -83,6 +83,10 @@ TEST_CASE("a straight line gives the textbook's numbers, intervals and p-value i
   CHECK((a["ci_high"].get<double>() - a["value"].get<double>()) / a["std_error"].get<double>() ==
         doctest::Approx(1.959963984540054).epsilon(1e-12));
   CHECK(contains(run(file + " --model linear --sigma s --absolute-sigma").out, "p-value"));
+  const double chi2 = weighted["rss"];  // the survival function of χ² with 3 degrees of freedom
+  CHECK(weighted["p_value"].get<double>() ==
+        doctest::Approx(std::erfc(std::sqrt(chi2 / 2)) + std::sqrt(2 * chi2 / M_PI) * std::exp(-chi2 / 2)));
+  CHECK(fit["p_value"].is_null());
   CHECK(contains(run(file + " --model linear --sigma s").out, "Sigma: relative weights"));
 }
 

@@ -6,6 +6,8 @@
 #include "report/report.hpp"
 #include "report/statistics.hpp"
 
+#include <nlsq/compare.hpp>
+
 #include <nlsq/scheduler.hpp>
 
 #include <fmt/format.h>
@@ -126,9 +128,8 @@ std::string html_statistics_table(const FitReport& report) {
   if (!fit.loss.is_linear()) rows += html_named_row("loss", loss_text(fit));
   rows += html_named_row(counts ? "deviance" : "sum of squares", significant(fit.rss, 8));
   rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", significant(fit.chi2_reduced));
-  if (!counts && report.arguments.absolute_sigma)
-    rows +=
-        html_named_row("p-value", significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
+  if (const std::optional<double> p = p_value(fit, report.arguments.absolute_sigma))
+    rows += html_named_row("p-value", significant(*p, 3));
   rows += html_named_row("R²", significant(fit.r_squared)) + html_named_row("AIC", significant(fit.aic));
   rows += html_named_row("BIC", significant(fit.bic)) + html_named_row("sigma", sigma_sentence(report));
   return html_table("facts", rows);

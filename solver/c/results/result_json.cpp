@@ -42,7 +42,7 @@ std::string CurveResult::make_json() const {
   parameters_json(json, fit, [&](std::size_t j) { return interval(j); });
   columns_json(json, *this);
   json.members("rows", fit.rows);
-  statistics_json(json, fit);
+  statistics_json(json, fit, options.absolute_sigma);
   outcome_json(json, fit.summary);
   json.members("interrupted", fit.summary.termination == Termination::user_stop, "warnings", fit.warnings,
                "confidence", confidence, "intervals", "standard", "absolute_sigma", options.absolute_sigma);

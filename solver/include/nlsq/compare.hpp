@@ -39,6 +39,9 @@ NLSQ_API const Model* known_model(const Formula& formula);
 // Returns AIC corrected for few rows, as above. Returns NaN without enough rows, without residuals, and under
 // a robust loss.
 NLSQ_API double aicc(const FitResult& fit);
+// Returns the probability of a χ² at least as large as rss if the model is right. None unless the sigmas are
+// absolute, and none for counts, whose deviance has no χ² distribution unless all counts are large.
+NLSQ_API std::optional<double> p_value(const FitResult& fit, bool absolute_sigma);
 
 // Describes one model of a comparison and its fit.
 struct ModelFit {

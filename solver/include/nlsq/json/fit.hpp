@@ -34,8 +34,8 @@ void matrix_json(JsonWriter& json, std::string_view key, std::size_t n, auto ent
 // "parameters", "covariance" and "correlation". interval(j) returns the confidence interval of parameter j.
 NLSQ_API void parameters_json(JsonWriter& json, const FitResult& fit,
                               const std::function<std::pair<double, double>(std::size_t)>& interval);
-// "dof", "rss", "chi2_reduced", "r_squared", "aic", "aicc" and "bic".
-NLSQ_API void statistics_json(JsonWriter& json, const FitResult& fit);
+// "dof", "rss", "chi2_reduced", "p_value", "r_squared", "aic", "aicc" and "bic".
+NLSQ_API void statistics_json(JsonWriter& json, const FitResult& fit, bool absolute_sigma);
 // "status", "verdict", "success" and "message".
 NLSQ_API void outcome_json(JsonWriter& json, const Summary& summary);
 // "loss".
