@@ -1,6 +1,8 @@
 // Draws the data sets of a bootstrap.
 #include "prediction/bootstrap_samples.hpp"
 
+#include "prediction/right_side.hpp"
+
 #include <nlsq/special_functions.hpp>
 
 #include <fmt/format.h>
@@ -88,7 +90,19 @@ BootstrapSampler::BootstrapSampler(const Columns& x, const std::vector<double>& 
       scatter_(options.absolute_sigma ? 1 : std::sqrt(fit.chi2_reduced)), dof_(fit.dof),
       fitted_(std::move(fitted)) {
   check_method(fit, options, method_);
+  if (!counts_ && !has_x_errors(options) && options.sigma_matrix.empty())
+    check_same_cost("bootstrap", sum_of_squares(), fit.rss, fit);
   if (method_ == BootstrapMethod::residual) prepare_residuals(fit.loss.is_robust());
+}
+
+double BootstrapSampler::residual(std::size_t row) const {
+  return (y_[row] - fitted_[row]) / (options_.sigma.empty() ? 1 : options_.sigma[row]);
+}
+
+double BootstrapSampler::sum_of_squares() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < y_.size(); ++i) sum += residual(i) * residual(i);
+  return sum;
 }
 
 // Prepares the residuals for drawing. They are multiplied by a factor, because fitted curves lie closer to
@@ -98,8 +112,7 @@ BootstrapSampler::BootstrapSampler(const Columns& x, const std::vector<double>& 
 void BootstrapSampler::prepare_residuals(bool robust) {
   const std::size_t m = y_.size();
   residuals_.resize(m);
-  for (std::size_t i = 0; i < m; ++i)
-    residuals_[i] = (y_[i] - fitted_[i]) / (options_.sigma.empty() ? 1 : options_.sigma[i]);
+  for (std::size_t i = 0; i < m; ++i) residuals_[i] = residual(i);
   const double sum = std::accumulate(residuals_.begin(), residuals_.end(), 0.0);
   const double mean = robust ? 0 : sum / static_cast<double>(m);
   const double factor = dof_ > 0 ? std::sqrt(static_cast<double>(m) / static_cast<double>(dof_)) : 1;

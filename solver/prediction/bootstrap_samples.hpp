@@ -48,6 +48,8 @@ class BootstrapSampler {
   void draw(SampleRandom random, BootstrapSample& out) const;
 
  private:
+  double residual(std::size_t row) const;  // weighted
+  double sum_of_squares() const;
   void prepare_residuals(bool robust);
   void draw_rows(SampleRandom& random, BootstrapSample& out) const;
 

@@ -19,6 +19,19 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+// Checks that refits are of the data of the fit, by a fit in which every parameter is fixed.
+void check_refits(const Refit& refit, const FitResult& fit, FitOptions options) {
+  options.starts = 1;
+  options.callback = nullptr;
+  for (std::size_t j = 0; j < fit.fixed.size(); ++j) {
+    const std::string& name = fit.parameter_names[j];
+    if (!is_tied(fit, j) && std::ranges::find(options.fixed, name) == options.fixed.end())
+      options.fixed.push_back(name);
+  }
+  const FitResult at = refit(fit.parameters, options);
+  if (at.success()) check_same_cost("intervals", at.summary.final_cost, fit.summary.final_cost, fit);
+}
+
 // Profile of one parameter. τ at p is the square root of the rise of 2 * cost divided by the scale. It is
 // linear in p for linear models. The interval ends where τ = t.
 class HeldProfile {
@@ -124,6 +137,7 @@ ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, 
   const double scale = known ? 1 : fit.chi2_reduced;
   if (!known && (!(scale > 0) || fit.dof <= 0))
     throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
+  check_refits(refit, fit, options);
   const double t = interval_quantile(fit, options, intervals.confidence);
   const Limits limits = limits_of(options.bounds, fit.parameter_names);
   ProfileIntervals out;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -38,6 +39,19 @@ void check_model(std::string_view what, const PreparedModel& model, const FitRes
   throw ValidationError(
       fmt::format("{}: the model has the parameters {}, the fit has {}; give the model that was fitted", what,
                   fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
+}
+
+void check_same_cost(std::string_view what, double cost, double of_fit, const FitResult& fit) {
+  // Residuals that are rounding errors of y may come out otherwise.
+  const bool exact = 1 - fit.r_squared < 1e-10;
+  const double most = exact ? 1e4 : 1 + 1e-6;
+  if (!(of_fit > 0) || !std::isfinite(of_fit) || (cost <= most * of_fit && of_fit <= most * cost) ||
+      (exact && cost <= of_fit))
+    return;
+  throw DataError(fmt::format(
+      "{}: at the parameters of the fit these data have a cost of {:.6g}, and those of the fit had {:.6g}: "
+      "give the data and options of the fit",
+      what, cost, of_fit));
 }
 
 Parallelism threads_for(const RightSide& model, const Parallelism& options) {

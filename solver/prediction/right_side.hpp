@@ -22,6 +22,10 @@ RightSide right_side(const PreparedModel& model, const Columns& x, const Column&
 // Throws ValidationError if the fit has other parameters than the model. `what` begins the message.
 void check_model(std::string_view what, const PreparedModel& model, const FitResult& fit);
 
+// Throws DataError unless the cost at the parameters of the fit is what the fit had. Other data, or data with
+// other weights, would give intervals that belong to no fit. `what` begins the message.
+void check_same_cost(std::string_view what, double cost, double of_fit, const FitResult& fit);
+
 // Returns how many threads may fit this model at once: those of the options, or one.
 Parallelism threads_for(const RightSide& model, const Parallelism& options);
 

@@ -66,6 +66,18 @@ TEST_CASE("profile intervals are those of C++") {
   nlsq_result_free(result);
 }
 
+TEST_CASE("other data than those of the fit are refused") {
+  const Fitted f;
+  std::vector<double> other = f.data.y;
+  other[2] += 1;
+  nlsq_column y = f.y;
+  y.data = other.data();
+  nlsq_result* result = nullptr;
+  CHECK(nlsq_model_profile_intervals(f.model, &f.x, 1, &y, f.fit, nullptr, 0.9, nullptr, &result) != NLSQ_OK);
+  CHECK(result == nullptr);
+  CHECK(std::string(nlsq_last_error()).find("give the data and options of the fit") != std::string::npos);
+}
+
 TEST_CASE("a callback has the intervals of its formula") {
   const Fitted f;
   DecayCallback caller{&f.data};
