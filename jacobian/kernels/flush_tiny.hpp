@@ -3,8 +3,8 @@
 // in any lane, in place of a quarter of one, and the tails of peaks are full of them.
 //
 // Only sums of products over all rows are formed under it. Values of a model are not, because a later
-// operation may make a subnormal number large, and the user's code never runs under it. A pass in float64
-// whose sums of squares are themselves tiny is repeated without it.
+// operation may make a subnormal number large. The user's code never runs under it. If sums of squares of a
+// float64 pass are themselves tiny, the pass is repeated without flushing.
 #pragma once
 
 #if defined(__x86_64__)
@@ -13,32 +13,17 @@
 
 namespace nlsq::inline v0 {
 
-// Says whether this thread may flush while this object lives. A thread may not unless an object says so.
-class AllowFlush {
- public:
-  explicit AllowFlush(bool allow) : before_(allowed()) { allowed() = allow; }
-  ~AllowFlush() { allowed() = before_; }
-  AllowFlush(const AllowFlush&) = delete;
-  AllowFlush& operator=(const AllowFlush&) = delete;
-  static bool& allowed() {
-    thread_local bool allow = false;
-    return allow;
-  }
-
- private:
-  bool before_;
-};
-
 class FlushTiny {
  public:
 #if defined(__x86_64__)
-  FlushTiny() : before_(_mm_getcsr()) {
+  // Does nothing if `wanted` is false.
+  explicit FlushTiny(bool wanted) : before_(_mm_getcsr()) {
     constexpr unsigned kResults = 0x8000, kOperands = 0x0040;
-    if (AllowFlush::allowed()) _mm_setcsr(before_ | kResults | kOperands);
+    if (wanted) _mm_setcsr(before_ | kResults | kOperands);
   }
   ~FlushTiny() { _mm_setcsr(before_); }
 #else
-  FlushTiny() = default;  // other CPUs are not known to be slow there
+  explicit FlushTiny(bool) {}  // other CPUs are not known to be slow with such numbers
   ~FlushTiny() {}
 #endif
   FlushTiny(const FlushTiny&) = delete;

@@ -96,8 +96,7 @@ class ProgramLanes final : public LanePass {
         std::copy_n(outputs_[n1_ - 1] + (sampled_[next] - row) * lanes_, lanes_,
                     residuals_.data() + next * lanes_);
       }
-      const AllowFlush allow(true);
-      const FlushTiny tiny;
+      const FlushTiny tiny(true);
       if constexpr (std::is_same_v<T, double>) {
         kernels().of<T>().lane_gram(outputs_.data(), static_cast<int>(n1_), ones_, count, sums, &counters);
       } else {

@@ -161,7 +161,6 @@ void DenseEvaluator::merge(const Share& part, std::size_t first_step, std::size_
 // Sums one chunk of tiles in order. In a QR pass, stops at the first tile that is not finite.
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                Sums& sums) {
-  const AllowFlush allow(!pass.keep_tiny);
   const bool qr = pass.by_qr();
   const auto n1 = static_cast<std::size_t>(sum_columns(pass));
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
@@ -172,10 +171,11 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
     // Interleaving both points tile by tile would be no faster, because a chunk stays in cache.
     if (!pass.beside.empty()) {
       const Format format = std::max(plan.residual, pass.beside_format);
-      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(format), sums.parts[c], scratch);
+      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(format), sums.parts[c], scratch,
+                        !pass.keep_tiny);
       for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
     }
-    TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch);
+    TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch, !pass.keep_tiny);
     if (!qr) {
       for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), sums.packed.data());
       return;
@@ -194,7 +194,7 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
 void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                    Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
-    TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.parts[c], scratch);
+    TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.parts[c], scratch, !pass.keep_tiny);
     for (std::size_t t = first; t < last && sums.finite; ++t) {
       folder.add_gradient(model_.tile(t), sums.packed.data());
       sums.finite = all_finite(sums.packed);
@@ -208,7 +208,8 @@ void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pas
 void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                      Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
-    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch,
+                      !pass.keep_tiny);
     for (std::size_t t = first; t < last && folder.below_f64(); ++t) {
       PrecisionIssue issue = folder.issue(model_.tile(t));
       issue.component = component_name(c);
@@ -224,7 +225,8 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   const auto n1 = static_cast<std::size_t>(sum_columns(pass));
   sums.packed.assign(sums.packed.size(), 0.0);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
-    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch,
+                      !pass.keep_tiny);
     const auto note = [&](PrecisionIssue issue) {
       issue.component = component_name(c);
       add_issue(sums.issues, issue);

@@ -55,7 +55,7 @@ void DenseEvaluator::sum_second_order(std::size_t begin, std::size_t end, const 
     const double* const* J = here.fill_f64(range.first, range.count, sums.parts[0]);
     const double* const moved_r = there.fill_f64(range.first, range.count, sums.parts[0])[n];
     const double* const r = J[n];
-    const FlushTiny flush;
+    const FlushTiny flush(!pass.keep_tiny);
     times(J, pass.direction, range.count, r_vv.data());
     for (std::size_t i = 0; i < range.count; ++i) r_vv[i] = 2 / h * ((moved_r[i] - r[i]) / h - r_vv[i]);
     add_transposed(J, n, r_vv.data(), range.count, sums.packed.data());

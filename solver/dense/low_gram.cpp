@@ -2,7 +2,6 @@
 #include "dense/low_gram.hpp"
 
 #include "convert.hpp"
-#include "kernels/flush_tiny.hpp"
 #include "kernels/kernel_table.hpp"
 
 #include <algorithm>
@@ -12,7 +11,6 @@ namespace nlsq::inline v0 {
 // J'r and r'r limit the accuracy of the result, J'J only the rate of convergence. So J may be rounded for
 // J'J, but J'r and r'r use unrounded numbers.
 void LowGram::add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
-  const FlushTiny flush;
   if (form_ != Gram::f16) return multiply(columns, rows, sums, counters);
   product_of(round_to_f16(columns, rows), rows, counters);
   kernels().gradient_f32_wide(columns, n1_, rows, last_.data(), &counters);
@@ -21,7 +19,6 @@ void LowGram::add(const float* const* columns, std::size_t rows, double* sums, K
 }
 
 void LowGram::add(const double* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
-  const FlushTiny flush;
   tile_.resize(static_cast<std::size_t>(n1_) * tile_rows_);
   tile_pointers_.resize(static_cast<std::size_t>(n1_));
   for (std::size_t j = 0; j < tile_pointers_.size(); ++j) {

@@ -14,12 +14,12 @@
 
 namespace nlsq::inline v0 {
 
-// Fills tiles in the plan's precision and adds them to the sums.
+// Fills tiles in the plan's precision and adds them to the sums. With `flush`, subnormal products are zero.
 class DenseEvaluator::TileFolder {
  public:
   TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-             KernelCounters& counters, Scratch& scratch)
-      : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
+             KernelCounters& counters, Scratch& scratch, bool flush)
+      : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters), flush_(flush),
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
         first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
         pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)),
@@ -32,23 +32,25 @@ class DenseEvaluator::TileFolder {
     if (plan_.gram >= Gram::f64 || fill_ == Fill::residual) {
       if (plan_.residual == Format::f64) return add_f64(range, sums);
     } else if (plan_.residual == Format::f64) {
-      return scratch_.low_gram.add(fill_f64(range), range.count, sums, counters_);
+      const double* const* columns = fill_f64(range);
+      const FlushTiny flush(flush_);
+      return scratch_.low_gram.add(columns, range.count, sums, counters_);
     }
     const float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
+    const FlushTiny flush(flush_);
     if (plan_.gram < Gram::f32_tile) return scratch_.low_gram.add(columns, range.count, sums, counters_);
-    const FlushTiny flush;
     const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
     kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
   }
   void add_f64(const TileRange& range, double* sums) {
     const double* const* columns = without_ones(fill_f64(range), scratch_.columns_f64);
-    const FlushTiny flush;
+    const FlushTiny flush(flush_);
     kernels().gram_f64(columns, n1_, range.count, sums, &counters_);
   }
   // Adds only the products with r, n1 sums, in f64.
   void add_gradient(const TileRange& range, double* sums) {
     const double* const* columns = fill_f64(range);
-    const FlushTiny flush;
+    const FlushTiny flush(flush_);
     kernels().gradient_f64(columns, n1_, range.count, sums, &counters_);
   }
   // Returns the issues of a tile in the plan's precision: of f32 rows, or of J narrowed to f32.
@@ -120,6 +122,7 @@ class DenseEvaluator::TileFolder {
   Fill fill_;
   PrecisionPlan plan_;
   KernelCounters& counters_;
+  bool flush_;
   int n1_;
   std::size_t first_;
   Scratch& scratch_;

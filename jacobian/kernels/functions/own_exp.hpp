@@ -207,8 +207,9 @@ NLSQ_INLINE VectorOf<S> exp(VectorOf<S> x, Rest... rest) {
   using C = ExpStepsOf<S>;
   using Range = ExpConstants<typename S::Element>;
   // Limits x beyond the range of results. NaN remains NaN: on x86, min and max return their second argument
-  // if one is NaN; on ARM the result is NaN. With AVX-512 an Intel CPU takes 60 ns to scale a number to less
-  // than the smallest one, except if the power is far below all numbers.
+  // if one is NaN; on ARM the result is NaN.
+  // On an Intel CPU, S::scale takes 60 ns if the result is below the smallest number, unless the power is far
+  // below all numbers. So x becomes `far` with AVX-512 where the result is 0.
   x = S::min(S::set(Range::limit), x);
   if constexpr (S::avx512) x = S::choose(S::less(x, S::set(Range::zero)), S::set(Range::far), x);
   else x = S::max(S::set(-Range::limit), x);

@@ -50,11 +50,8 @@ NLSQ_INLINE void flush_tile(const float (&tile)[side][side], std::size_t i, std:
     for (std::size_t k = 0; k < side; out += n1 - (i + ++k)) flush(_mm512_load_ps(tile[k]), out);
     return;
   }
-  const __mmask16 within = first_lanes(n - j);
-  for (std::size_t k = 0; k < height; out += n1 - (i + ++k)) {
-    const __mmask16 below = i + k > j ? first_lanes(i + k - j) : __mmask16(0);
-    flush(_mm512_load_ps(tile[k]), out, static_cast<__mmask16>(within & ~below));
-  }
+  for (std::size_t k = 0; k < height; out += n1 - (i + ++k))
+    flush(_mm512_load_ps(tile[k]), out, lanes_of_triangle(i + k, j, n));
 }
 
 // Multiplies NI times 16 columns, from number i on, with NJ panels from column j on.

@@ -78,9 +78,7 @@ template <int NJ>
 #pragma GCC unroll 2
     for (int q = 0; q < NJ; ++q) {
       const std::size_t left = j + static_cast<std::size_t>(q) * 16;  // column of lane 0
-      const __mmask16 below = i + k > left ? first_lanes(i + k - left) : __mmask16(0);
-      const __mmask16 keep = first_lanes(n > left ? n - left : 0) & static_cast<__mmask16>(~below);
-      flush(c[k][q], out + q * 16, keep);
+      flush(c[k][q], out + q * 16, lanes_of_triangle(i + k, left, n));
     }
     out += n1 - (i + k + 1);
   }

@@ -110,6 +110,12 @@ NLSQ_INLINE void flush(__m512 c, double* sums, __mmask16 keep) {
   _mm512_mask_storeu_pd(sums + 8, high, _mm512_add_pd(_mm512_maskz_loadu_pd(high, sums + 8), high_half(c)));
 }
 
+// Returns which of 16 entries of row i of J'J, from column j on, are in the triangle of n columns.
+NLSQ_INLINE __mmask16 lanes_of_triangle(std::size_t i, std::size_t j, std::size_t n) {
+  const __mmask16 below = i > j ? first_lanes(i - j) : __mmask16(0);
+  return static_cast<__mmask16>(first_lanes(n > j ? n - j : 0) & ~below);
+}
+
 // Packs columns [j, j + 16) into their panel, and adds their products with r to their last sums. With Plain,
 // `plain` receives the rounded columns, too: for every 32 rows 16 columns of 64 bytes, as long as the panel.
 template <bool Plain>

@@ -18,14 +18,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Returns how many rows are looked at: 2,048, and fewer of many parameters.
+// Returns how many rows are examined: at most 2,048, and fewer if there are many parameters.
 std::size_t spread_count(std::size_t rows, std::size_t parameters) {
   constexpr std::size_t kMostRows = 2048, kLeastRows = 256, kMostWork = 1 << 22;
   return std::min(rows, std::clamp(kMostWork / (parameters * parameters + 1), kLeastRows, kMostRows));
 }
 
-constexpr std::size_t kMostErrors = 4;  // predictors with errors: three points for each are 81 passes
+// This is the limit on predictors with errors. Their points are combined, so four need 81 passes.
+constexpr std::size_t kMostErrors = 4;
 
+// The Gauss-Hermite rule of three points is exact for polynomials up to degree 5.
 struct Point {
   double at, weight;  // in standard deviations
 };
@@ -40,7 +42,8 @@ class SpreadRows {
         scale_(scale) {
     const RowSource& data = *curve.data;
     const std::size_t m = data.rows(), count = spread_count(m, curve.free.size());
-    // Within equal parts of the data the places differ, so that data with a period are not taken in step.
+    // Each of `count` equal parts of the data gives one row, from another place within the part each time. If
+    // all came from the same place, data with a period could be seen at one phase only.
     const auto place = [&](std::size_t i) {
       constexpr double kGolden = 0.6180339887498949;
       const double jump = static_cast<double>(i) * kGolden;
@@ -80,7 +83,7 @@ class SpreadRows {
   std::shared_ptr<const RowSource> source_;
 };
 
-// Evaluates a quantity of each row and its derivatives by the free parameters, where the rows are at present.
+// Evaluates a quantity of each row, and its derivatives by the free parameters, at the rows' current x.
 class Quantity {
  public:
   Quantity(std::shared_ptr<ResidualSource> source, const SpreadRows& spread, const std::vector<double>& p,
@@ -108,8 +111,16 @@ class Quantity {
   std::vector<Vector> out_;
 };
 
-// Sums the moves of the estimate that each row causes, h = -C g with the row's gradient g, and their squares,
-// over the points of the rule.
+struct ExpectedErrors {
+  Vector shift;     // mean of estimate minus truth, for each free parameter
+  Vector variance;  // of the estimate about its mean
+  // How far the two may be wrong because the measured x stand for the true ones: the root of the sum of
+  // squares over the rows.
+  Vector shift_error, variance_error;
+};
+
+// A row with gradient g moves the estimate by h = -C g. This class averages h and its squares over the points
+// of the rule, for each row.
 class RowMoves {
  public:
   RowMoves(std::size_t rows, const Matrix& inverse)
@@ -164,8 +175,13 @@ bool is_straight(const Curve& curve) {
   });
 }
 
-// Averages over all combinations of the points for the errors in x, and over those for the error of y.
-RowMoves row_moves(const Curve& curve, std::span<const double> x, const Matrix& inverse, double scale) {
+// Computes the errors of the estimator that minimizes Σ (d/s)², d = f - y, s² = sigma² + Σ (∂f/∂x_k)²
+// sigma_x[k]². The parameters at x and the predictors in the data are taken for the true ones. All errors are
+// normal, with `scale` times their standard deviations. The gradient g of a row is averaged over all
+// combinations of the points for its errors. The shift is -C Σ E[g], and the covariance is C Σ Cov[g] C.
+// `inverse` is the matrix C = (JᵀJ)⁻¹ of a Gauss-Newton step. It has zeros for parameters that do not move.
+ExpectedErrors expected_errors(const Curve& curve, std::span<const double> x, const Matrix& inverse,
+                               double scale) {
   const std::size_t errors = curve.form.x_errors.size();
   std::vector<double> p = curve.start;
   curve.put(x, p);
@@ -173,7 +189,7 @@ RowMoves row_moves(const Curve& curve, std::span<const double> x, const Matrix& 
   Quantity difference(curve.source_of(ResidualForm(false)), spread, p, curve.free, x);
   Quantity deviation(effective_deviation(curve), spread, p, curve.free, x);
   const Vector at_truth = difference.evaluate().back();
-  RowMoves out(spread.rows(), inverse);
+  RowMoves moves(spread.rows(), inverse);
   std::size_t combinations = 1;
   for (std::size_t k = 0; k < errors; ++k) combinations *= kPoints.size();
   for (std::size_t combination = 0; combination < combinations; ++combination) {
@@ -186,32 +202,25 @@ RowMoves row_moves(const Curve& curve, std::span<const double> x, const Matrix& 
     const std::vector<Vector>&d = difference.evaluate(), &s = deviation.evaluate();
     for (std::size_t i = 0; i < spread.rows(); ++i) {
       for (const Point& of_y : kPoints)
-        out.add(i, weight * of_y.weight, d, s, at_truth[i] + of_y.at * scale * spread.sigma()[i]);
+        moves.add(i, weight * of_y.weight, d, s, at_truth[i] + of_y.at * scale * spread.sigma()[i]);
     }
   }
-  return out;
+  return moves.sum(static_cast<double>(curve.data->rows()) / static_cast<double>(spread.rows()));
 }
 
 }  // namespace
 
-ExpectedErrors expected_errors(const Curve& curve, std::span<const double> x, const Matrix& inverse,
-                               double scale) {
-  if (curve.form.x_errors.size() > kMostErrors) return {};
-  const std::size_t rows = curve.data->rows();
-  const double share = static_cast<double>(rows) / static_cast<double>(spread_count(rows, curve.free.size()));
-  return row_moves(curve, x, inverse, scale).sum(share);
-}
-
 std::string warning_of_expected_errors(const Curve& curve, std::span<const double> x, const FitResult& fit) {
   constexpr double kShift = 0.5;    // in standard errors: intervals of 95 % then hold the truth in 92 %
   constexpr double kScatter = 1.2;  // in standard errors: 90 %
-  // The measured x are not the true ones. Where few rows make up a sum, it says more of them than of the
-  // curve.
+  // A sum that few rows make up depends on their measured x more than on the curve. So it must be this
+  // multiple of its own error.
   constexpr double kClear = 2;
   const bool scaled = !curve.unit_sigma() && fit.chi2_reduced > 0;
   const double variance = scaled ? fit.chi2_reduced : 1;
   const std::size_t n = curve.free.size();
-  if (n == 0 || !fit.loss.is_linear() || is_straight(curve)) return {};
+  if (n == 0 || !fit.loss.is_linear() || curve.form.x_errors.size() > kMostErrors || is_straight(curve))
+    return {};
   const auto all = [&](std::size_t k) { return static_cast<std::size_t>(curve.free[k]); };
   Matrix inverse(n, n);
   for (std::size_t j = 0; j < n; ++j) {

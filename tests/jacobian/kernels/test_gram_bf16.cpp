@@ -108,7 +108,8 @@ float by_pairs(const std::vector<float>& a, const std::vector<float>& b, std::si
   return chain;
 }
 
-// Returns it as TDPBF16PS does: for every 32 rows one chain over the even rows and one over the odd rows.
+// Returns the same sum as TDPBF16PS forms it. For every 32 rows there is one chain over the even rows and one
+// over the odd rows.
 float by_tiles(const std::vector<float>& a, const std::vector<float>& b, std::size_t first, std::size_t end) {
   float sum = 0;
   for (; first < end; first += 32) {
